@@ -390,6 +390,8 @@ _KINDS = (
     ToolKind(
         "web_search",
         older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
         items={"web_search_call": ItemKind(required=("action",), is_call=True)},
         include="web_search_call.action.sources",
         refused_at_minimal=True,
@@ -413,12 +415,15 @@ _KINDS = (
             "headers",
         ),
         items={
+            # Without the list the API asks the server again at each request.
             "mcp_list_tools": ItemKind(required=("server_label", "tools")),
             "mcp_call": ItemKind(
                 required=("server_label", "name", "arguments"),
                 text=("arguments", "arguments"),
                 is_call=True,
             ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
             "mcp_approval_request": ItemKind(
                 required=("id", "server_label", "name", "arguments"),
                 returned="same_run",
@@ -448,6 +453,8 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
     ),
@@ -522,13 +529,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -594,6 +602,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -632,11 +641,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -757,7 +768,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -815,6 +827,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -863,6 +877,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -874,6 +889,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -944,6 +960,7 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
@@ -1175,16 +1192,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
@@ -1768,9 +1789,12 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
     # A 404 about a place of the request does not mean that BASE_URL is wrong.
@@ -2084,6 +2108,8 @@ def _are_prices(row: Any) -> bool:
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -2099,6 +2125,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -2117,6 +2145,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
@@ -3679,8 +3708,8 @@ class Refusal:
                 break
         return {
             name
-            for name, said in names.items()
-            if not self._own.could_say(_open_quote(said))
+            for name, phrase in names.items()
+            if not self._own.could_say(_open_quote(phrase))
         }
 
     @property
@@ -3688,8 +3717,8 @@ class Refusal:
         """The numbers of the items that have an id which the words name."""
         named = set(_ID_IN_WORDS.findall(self.words))
         for number, row in enumerate(self.sent.items):
-            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
-            if any(isinstance(one, str) and one in named for one in ids):
+            ids = (row.item.get("id"), row.item.get("call_id"))
+            if any(isinstance(own_id, str) and own_id in named for own_id in ids):
                 yield number
 
     @property
@@ -3830,9 +3859,9 @@ class LeaveOutKind(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.kind == "code_interpreter_call":
-            return "Earlier runs of code are no longer there: answering without them."
+            return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
-        return f"Earlier items of the kind {noun} were left out."
+        return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
@@ -3861,7 +3890,7 @@ class LeaveOutReasoning(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server could not read earlier reasoning of this chat: answering "
+            "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -3889,7 +3918,7 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server refused this chat as it was: only its texts and tool results "
+            "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
         )
 
@@ -3917,7 +3946,7 @@ class WordsAlone(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server refused this chat again: only its words were sent."
+        return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
@@ -3946,7 +3975,7 @@ class LeaveOutPlainReasoning(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server does not take its reasoning back: answering without."
+        return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         """Return nothing that a chat stores."""
@@ -4246,7 +4275,7 @@ Repair = ChatRepair | RequestRepair
 
 def refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
-    return f"The model's server does not take {refused}: answering without it."
+    return f"The model's server does not accept {refused}: answering without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -4260,7 +4289,7 @@ class LeaveOutParameter(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.path == "stream":
-            return "The model may not stream here: the answer comes in one piece."
+            return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4288,7 +4317,7 @@ class ReplaceEffort(RequestRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return f"The model does not have this effort: answering with {self.allowed}."
+        return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with the other effort."""
@@ -4356,13 +4385,14 @@ class LeaveOutTool(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
-        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
-        if len(kept) == len(declared_tools(payload)):
+        declared = declared_tools(payload)
+        left = [tool for tool in declared if json_digest(tool) != self.digest]
+        if len(left) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        choice = _remaining_choice(payload.get("tool_choice"), left)
         tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
         return _with_tools(changed, tools, choice)
 
@@ -4385,6 +4415,7 @@ def _with_tools(
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     """Return a choice among the `tools` that are left; None if it may mean another."""
+    # A call may have been demanded of the tool that is gone.
     if choice == "required":
         return None
     if not isinstance(choice, Mapping):
@@ -4455,22 +4486,25 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [
-            (
-                {**item, "tools": _not_strict(item["tools"])}
-                if item_type(item) == ADDED_TOOLS
-                else item
-            )
-            for item in payload["input"]
-        ]
+        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
         return changed
 
 
+def _with_lax_tools(item: Item) -> Item:
+    """Return an item in whose tools no function says whether it is strict."""
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": _not_strict(item["tools"])}
+
+
 def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    return [
-        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
-        for tool in tools
-    ]
+    lax: list[Item] = []
+    for tool in tools:
+        if tool.get("type") == "function":
+            lax.append(_without_key(tool, ("strict",)))
+        else:
+            lax.append(tool)
+    return lax
 
 
 @dataclass(frozen=True, slots=True)
@@ -4500,8 +4534,8 @@ class MoveMessages(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The model's server does not take text between a tool call and its result: "
-            "sending the text behind it."
+            "The model's server does not accept text between a tool call and its result: "
+            "moving the text after it."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4550,12 +4584,12 @@ def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
-    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+    return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
 def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
     """Return the digests of the tools that a server does not take."""
-    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:
@@ -4584,8 +4618,10 @@ RETRIED_CODES = frozenset(
 )
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 8.0
+"""Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
 class RetryPolicy(NamedTuple):
@@ -4606,6 +4642,7 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:
+        # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
@@ -4616,8 +4653,11 @@ def is_transient(failure: Failure) -> bool:
     is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
     if is_out_of_credit or words & NO_CREDIT_CODES:
         return False
+    # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    # No answer, or a stream that began with an error: only words tell what it was. One
+    # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
         is_nameless = words == {None} and not failure.error.names_a_place
         return is_nameless or bool(words & RETRIED_CODES)
@@ -4642,6 +4682,7 @@ MAX_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
 _UNREAD = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _LASTING_CODES = (
     RETRIED_CODES
     | NO_CREDIT_CODES
@@ -4650,9 +4691,13 @@ _LASTING_CODES = (
 ) - {*PICTURE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986).
     r"provided without its required"
+    # An id that would have to be looked up (anomalyco/opencode 7724).
     r"|Items are not persisted when"
     r"|encrypted content .{0,400} could not be verified"
+    # A model that does not reason (openai/openai-python 2364).
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
@@ -4740,8 +4785,8 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
-        if any(repair.allowed == earlier.refused for earlier in efforts):
+        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
+        if repair.allowed in [replaced.refused for replaced in earlier]:
             return False
     return repair.applies(sent)
 
@@ -4775,16 +4820,23 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
+    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
+    # met in every further turn (pydantic/pydantic-ai 7461).
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
     if _TEXT_BEFORE_OUTPUT.search(words):
         yield Trial(MoveMessages())
+    # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
             yield Trial(LowerItems(kind))
+    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
+    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         yield Trial(LowerItems(ADDED_TOOLS))
+    # "Your organization must be verified to stream this model." (continuedev/continue
+    # 8209)
     if "must be verified to stream" in words.lower():
         is_named = refusal.named_parameter == "stream"
         yield Trial(LeaveOutParameter("stream"), is_named=is_named)
@@ -4853,9 +4905,10 @@ def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest picture: its refusal names no place."""
     if refusal.error.code not in PICTURE_CODES:
         return
-    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
-    if places:
-        yield from _without_item(refusal, places[-1])
+    rows = enumerate(refusal.sent.items)
+    numbers = [number for number, row in rows if has_media(row.item)]
+    if numbers:
+        yield from _without_item(refusal, numbers[-1])
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -4903,13 +4956,14 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
         return None
     wanted = REASONING_EFFORTS.index(str(asked))
     nearest = None
-    for place, effort in enumerate(REASONING_EFFORTS):
-        if effort not in quoted or effort == asked:
-            continue
-        distance = abs(place - wanted)
-        if nearest is None or distance < nearest[0]:
-            nearest = (distance, effort)
-    return nearest[1] if nearest else None
+    least_distance = len(REASONING_EFFORTS)
+    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+    for rank, effort in enumerate(REASONING_EFFORTS):
+        distance = abs(rank - wanted)
+        if effort in quoted and effort != asked and distance < least_distance:
+            nearest = effort
+            least_distance = distance
+    return nearest
 
 
 def _by_tool(refusal: Refusal) -> Iterator[Trial]:
@@ -4988,6 +5042,7 @@ class EventStreamDecoder:
         lines = text.splitlines()
         self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -5067,6 +5122,9 @@ class ItemAdded(NamedTuple):
 class ItemDone(NamedTuple):
     """The item as it counts, byte for byte.
 
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
@@ -5129,6 +5187,7 @@ _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
 _END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
 
@@ -5250,7 +5309,11 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -5392,6 +5455,33 @@ class RunDone(NamedTuple):
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -5597,33 +5687,6 @@ def _environment_proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -6120,7 +6183,9 @@ _NO_CHAT = re.compile(
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
     r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
 
 
 def read_models(answer: object) -> dict[str, str]:
@@ -6189,6 +6254,7 @@ def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
 
 
 _NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
 
 
 def retirement_notice(
@@ -6248,6 +6314,7 @@ _AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
 _ATTACHED = ("input_file", "input_image")
 
 
@@ -6602,8 +6669,11 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that strict mode refuses, and that only remark on values or limit them.
-Definitions are among them: a schema that refers to one has no strict form."""
+"""Keywords that the guide does not list, and that only remark on values or limit them.
+
+`default` and `minLength` are accepted all the same (recorded); of the others nobody says
+it. Definitions are among them: a schema that refers to one has no strict form.
+"""
 
 _CHANGED_IN_STRICT_MODE = frozenset(
     {
@@ -6636,7 +6706,7 @@ _STRICT_FORMATS = frozenset(
     }
 )
 _MAX_STRICT_DEPTH = 10
-
+"""Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
 
 
@@ -6660,8 +6730,10 @@ def _strict_form(node: Any, depth: int) -> Schema:
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
         strict["format"] = node["format"]
+    # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
@@ -6688,13 +6760,15 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     required = set(node.get("required", ()))
     if not _is_closed(node, depth) or not required <= properties.keys():
         raise NoStrictForm
-    strict: Schema = {}
+    # Strict mode knows no optional property: left to itself, the API would make each a
+    # required one (recorded, 219 of 219), and the model would invent values.
+    forms: Schema = {}
     for name, part in properties.items():
         form = _strict_form(part, depth + 1)
-        strict[name] = form if name in required else _make_nullable(form)
+        forms[name] = form if name in required else _make_nullable(form)
     return {
-        "properties": strict,
-        "required": list(strict),
+        "properties": forms,
+        "required": list(forms),
         "additionalProperties": False,
     }
 
@@ -6711,11 +6785,15 @@ def _is_closed(node: Schema, depth: int) -> bool:
 
 
 def _make_nullable(form: Schema) -> Schema:
+    """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
         return _nullable_choice(form)
-    listed = types if isinstance(types, list) else [types]
-    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    names = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": names}
+    if "null" not in names:
+        nullable["type"] = [*names, "null"]
+    # A type allows only what its enum lists, too.
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
@@ -6807,8 +6885,12 @@ def function_parameters(
     form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
     LARGEST_SCHEMA or of more than 64 levels.
     """
+    # Whoever runs a tool server chooses the size; each of its schemas is walked in each
+    # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    # Without `type: object` at the root, or with a choice there, the whole request is
+    # refused (vercel/ai 7005, janhq/jan 7017).
     parameters = _object_without_choice(copy.schema)
     is_plain_object = (
         not copy.schema.keys() & _REFUSED_AT_THE_ROOT
@@ -6896,9 +6978,13 @@ def _is_portable_pattern(pattern: object) -> bool:
     """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
     if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
         return False
+    # gpt-5.5 and gpt-5.6 answer 400 "regex lookaround is not supported", gpt-5.4 ends
+    # the stream with a bare `server_error` (anomalyco/opencode 32073, vercel/ai 20021).
     if _READ_DIFFERENTLY.search(pattern):
         return False
     try:
+        # OpenAI's validator is Python's `jsonschema`: `\p{L}` "is not a 'regex'"
+        # (Alishahryar1/free-claude-code 1730).
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
         return False
@@ -7025,6 +7111,8 @@ class _SchemaCopy:
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
         types = json_types(copy.get("type"))
+        # An object without `properties` is refused, also without strict mode (forgecode
+        # 1359), and so is an array without `items`.
         if "object" in types:
             copy.setdefault("properties", {})
         if "array" in types:
@@ -7111,6 +7199,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
 
     The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
     """
+    # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
     start, *steps = reference.split("/")
@@ -7169,6 +7258,7 @@ def schema_parts(
 
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names of tools; any other is refused (openai/codex 1289)."""
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_SHOWN_OF_NAME = 64
 _STEM = 51
@@ -7250,6 +7340,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
+"""Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
 def _spelling(name: str) -> str:
@@ -7394,6 +7485,7 @@ def responses_tool_choice(
 
 def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
+    # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -7431,6 +7523,8 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
     strict_budget = strict_left if wanted else None
     schema, is_strict = function_parameters(parameters, strict_budget)
+    # `strict` is always stated: without it the API makes the function strict, and each
+    # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
 
 
@@ -7462,6 +7556,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     }
     if sent in types:
         return {"type": types[sent], "name": sent}
+    # A name that is none of a function may be that of a server, or a hosted tool's type.
     for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
@@ -7546,7 +7641,7 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False
+    store: bool = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
@@ -7662,11 +7757,13 @@ def _keep_what_fits(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove the sampling that the model rejects, and limit the length of the answer."""
+    # "logprobs are not supported with reasoning models." (recorded, 630)
     if not _takes_sampling(facts.sampling, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
     if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
@@ -7717,6 +7814,8 @@ def _reasoning(
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded). An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
     ours = {
         "effort": effort,
@@ -7884,7 +7983,7 @@ def _new_session() -> aiohttp.ClientSession:
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    must not be sent for another.
     """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
@@ -7895,6 +7994,8 @@ def _new_session() -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
         auto_decompress=False,
     )
 
@@ -8020,6 +8121,8 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -8190,6 +8293,8 @@ class Connections:
             sent = session.request(
                 "GET" if body is None else "POST",
                 url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
@@ -9318,7 +9423,7 @@ class Toolset(NamedTuple):
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
     `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
     reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
+    others. `failure_text` is what the model reads if `{tool}` raised an exception.
     """
 
     tools: CallableTools
@@ -9329,6 +9434,7 @@ class Toolset(NamedTuple):
     most_calls: int = 100
     carries_reasoning: bool = True
     runs_calls: bool = True
+    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9510,7 +9616,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
+        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9715,6 +9821,8 @@ def read_origin(wire: object, host_model: str) -> Origin:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -9764,30 +9872,39 @@ def is_approval_request(item: JsonObject) -> bool:
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
-    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    acts = (
-        position
-        for position, item in enumerate(items)
-        if not (is_call_output(item) or _is_response(item))
-        and item.get("call_id") not in refused
-    )
-    last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (position > last, item)
-        for position, item in enumerate(items)
-        if _is_response(item)
+        item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    kept: list[Item] = []
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
     for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
 
 
-def _asked_id(item: JsonObject) -> object:
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -9795,6 +9912,7 @@ def _asked_id(item: JsonObject) -> object:
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items
@@ -9846,8 +9964,10 @@ def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))  # refused beside what is encrypted
+        return _without(kept, ("content",))
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
@@ -9919,6 +10039,8 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
@@ -9930,6 +10052,8 @@ def _required_fields(item: Item) -> Item:
 
 def _new_id(own: str) -> str:
     """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -13523,6 +13647,1061 @@ class TimeoutSettings(BaseModel):
 
 
 # --------------------------------------------------------------------------------------
+# strategies.context
+#
+# The context that a strategy gives the model to read, beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: list[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
+    return ContextSource(
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
+    )
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# strategies.metadata
+#
+# What an answer took: the seed's `execution_metadata`.
+# --------------------------------------------------------------------------------------
+
+
+class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int
+    tool_calls: int
+    latency: float
+    price: float = 0.0
+    usage: Usage = Usage()
+
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage if self.usage.total else None,
+            cost=self.price or None,
+            notes=notes,
+        )
+        return closing_line(figures)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.price, 8),
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guide
+#
+# Guides: who the agent is, and what it remembers before a chat begins.
+# --------------------------------------------------------------------------------------
+
+
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
+
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
+
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
+
+
+NO_GUIDE = Guide(system_prompt="")
+
+BUILT_IN_GUIDES: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
+    ),
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
+        temperature=0.2,
+    ),
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
+        memory_policy="sliding-window",
+    ),
+}
+
+
+# --------------------------------------------------------------------------------------
+# strategies.policy
+#
+# The system instruction: an instruction and four policy blocks, which can be replaced.
+#
+# Models from GPT-5.5 on follow short policies better.
+# --------------------------------------------------------------------------------------
+
+
+PolicyStyle = Literal["full", "lean", "auto"]
+POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
+ChosenStyle = Literal["full", "lean"]
+
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+
+_POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: ChosenStyle = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
+    """
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _read_policy_overrides(text: str) -> dict[str, str]:
+    """Return the changed blocks by key; unknown keys are ignored."""
+    if not text.strip():
+        return {}
+    policies = parse_json_object(text)
+    if policies is None:
+        return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
+    return {
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
+    """Return the style for a family of models; only newer GPTs get `lean`."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+# --------------------------------------------------------------------------------------
+# strategies.parameters
+#
+# The parameters of a strategy: the seed's names, limits and defaults.
+#
+# Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
+# `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
+# (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# --------------------------------------------------------------------------------------
+
+
+STRATEGY_NAMES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT-5 Function Calling",
+    "gpt5_react": "GPT-5 ReAct",
+}
+"""The strategies by their ids. They are one loop under two names (R7)."""
+
+MAX_ITERATIONS = 30
+MAX_SECONDS = 86_400
+MAX_TOKENS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyParameters:
+    """What a strategy is to do.
+
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
+    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
+    0 is no limit. At a limit the model answers with what it has.
+    """
+
+    model: str = ""
+    instruction: str = ""
+    prompt_policy_overrides: str = ""
+    policy_style: PolicyStyle = "full"
+    guide: Guide = NO_GUIDE
+    maximum_iterations: int = 6
+    maximum_seconds: float = 0.0
+    maximum_tokens: int = 0
+    emit_intermediate_thoughts: bool = True
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds may call tools, whatever was asked for."""
+        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
+
+
+class ParameterProblem(NamedTuple):
+    """A parameter that is left at its default, and why; an empty name is all of them."""
+
+    name: str
+    reason: str
+
+
+def read_strategy_parameters(
+    text: str, defaults: StrategyParameters = StrategyParameters()
+) -> tuple[StrategyParameters, list[ParameterProblem]]:
+    """Return the parameters in a JSON object, and what cannot be used of it.
+
+    What is not given, or not valid, is as in `defaults`. Numbers are moved into their
+    range.
+    """
+    if not text.strip():
+        return defaults, []
+    given = parse_json_object(text)
+    if given is None:
+        return defaults, [ParameterProblem("", "it is not a JSON object")]
+    values: dict[str, Any] = {}
+    problems: list[ParameterProblem] = []
+    for name, value in given.items():
+        read = _PARAMETER_READERS.get(name)
+        if read is None:
+            problems.append(ParameterProblem(name, "there is no such parameter"))
+            continue
+        try:
+            values[name] = read(value)
+        except ValueError as error:
+            problems.append(ParameterProblem(name, str(error)))
+    return replace(defaults, **values), problems
+
+
+def _read_text(value: object) -> str:
+    """Return a text; raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError("it must be a text")
+    return value
+
+
+def _read_overrides(value: object) -> str:
+    """Return policy overrides: a text, or a JSON object as its text."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return _read_text(value)
+
+
+def _read_policy_style(value: object) -> PolicyStyle:
+    """Return a style of policies; raises ValueError."""
+    for style in POLICY_STYLES:
+        if value == style:
+            return style
+    raise ValueError(f"it must be one of {', '.join(POLICY_STYLES)}")
+
+
+def _read_guide(value: object) -> Guide:
+    """Return a guide: the name of a built-in one, or its fields; raises ValueError."""
+    if value in ("", None):
+        return NO_GUIDE
+    if isinstance(value, str) and value in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[value]
+    if not isinstance(value, Mapping):
+        raise ValueError(f"it must be an object or one of {', '.join(BUILT_IN_GUIDES)}")
+    try:
+        return Guide.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ValueError(f"{where}: {first['msg']}") from None
+
+
+def _read_count(least: int, most: int) -> Callable[[object], int]:
+    """Return what reads a whole number and moves it into its range."""
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"it must be a number from {least} to {most}")
+        return clamp_number(value, least, most, least)
+
+    return read
+
+
+def _read_flag(value: object) -> bool:
+    """Return true or false; raises ValueError."""
+    if not isinstance(value, bool):
+        raise ValueError("it must be true or false")
+    return value
+
+
+_PARAMETER_READERS: Mapping[str, Callable[[object], object]] = {
+    "model": _read_text,
+    "instruction": _read_text,
+    "prompt_policy_overrides": _read_overrides,
+    "policy_style": _read_policy_style,
+    "guide": _read_guide,
+    "maximum_iterations": _read_count(1, MAX_ITERATIONS),
+    "maximum_seconds": _read_count(0, MAX_SECONDS),
+    "maximum_tokens": _read_count(0, MAX_TOKENS),
+    "emit_intermediate_thoughts": _read_flag,
+}
+"""How each parameter is read from JSON; all names of StrategyParameters."""
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guard
+#
+# Decides whether a call may be made: a known tool, valid arguments, no repeated
+# failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself.
+# --------------------------------------------------------------------------------------
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that failed is not made again.
+
+    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
+    tools with names in `interactive` have time limits of their own.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        interactive: Collection[str] = (),
+    ) -> None:
+        """Start without failures."""
+        self._schemas = schemas
+        self._run_tool = run_tool
+        self._interactive = interactive
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._schemas.get(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError):
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own."""
+        return name in self._interactive
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
+        finally:
+            if not succeeded:
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = load_json(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        options = _read_options(properties.get(name))
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return [_option_text(option) for option in as_list(options)]
+
+
+def _option_text(value: Any) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+# --------------------------------------------------------------------------------------
+# strategies.memory
+#
+# What a strategy remembers: memories from before the chat, and a window of the chat.
+# --------------------------------------------------------------------------------------
+
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+_DEFAULT_WINDOW_TURNS = 10
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+
+class _MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
+    starts = find_turn_starts(messages)
+    if window == 0 or len(starts) <= window:
+        return _MemoryWindow(messages)
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return _MemoryWindow(
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
+
+
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset asks for a memory policy that there is not. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.thoughts
+#
+# Converts run events so that thoughts are shown as reasoning, or left out.
+#
+# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
+# Whether a round calls tools is known only when a call arrives:
+#
+#     text of a round       thoughts are shown             thoughts are not shown
+#     before a call         shown; becomes a thought       held back; dropped when a
+#                           when a call arrives            call arrives, else shown
+#     after a call          a thought                      dropped
+#     phase commentary      a thought; the last one also   dropped, unless there is no
+#                           the answer if there is none    other answer
+#     phase final_answer    as before a call               shown
+#     no tools offered      shown                          shown
+#
+# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
+# message.
+# --------------------------------------------------------------------------------------
+
+
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+
+
+class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
+    is_thought: bool
+    text: str
+
+
+class _ThinkTagParser:
+    """Splits a text that comes in pieces at its think tags."""
+
+    def __init__(self) -> None:
+        self._is_thought = False
+        self._previous = ""
+        self._held = ""
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        """Return the spans that are certain now; the end of a text is certain."""
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
+
+
+def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
+    return _ThinkTagParser().feed(text, at_end=True)
+
+
+@dataclass(slots=True)
+class _ShownPart:
+    """A part of a message, with an index and an id of its own."""
+
+    index: int
+    id: str
+    is_thought: bool
+    text: str = ""
+
+    def start_event(self) -> ItemAdded:
+        return ItemAdded(self.index, self._item("in_progress", ""))
+
+    def add_text(self, text: str) -> TextDelta:
+        self.text += text
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
+
+    def end_event(self) -> ItemDone:
+        """Return the end event, which contains the type and the whole text again."""
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+
+    def events(self, text: str) -> Iterator[RunEvent]:
+        """Yield the whole part at once."""
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
+    def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
+        if self.is_thought:
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+
+
+class _MessageParts:
+    """Shows a message as thoughts and answer texts.
+
+    Text that is held back waits for `release` or `become_thought`.
+    """
+
+    def __init__(
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
+    ) -> None:
+        """Take the message as it begins; with `emits` thoughts are shown."""
+        self.is_thought = is_thought
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
+        self._item = item
+        self._new_index = new_index
+        self._shows_thoughts = emits
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
+        self._is_complete = False
+
+    @property
+    def text(self) -> str:
+        """The text shown as the answer, joined as the host joins it."""
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self._parts)
+
+    def add_text(self, text: str) -> Iterator[RunEvent]:
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        """Yield text that could have been the beginning of a tag."""
+        yield from self._show_spans(self._parser.feed("", at_end=True))
+
+    def end(self, item: Item) -> Iterator[RunEvent]:
+        """Yield the end of the message; `item` is the complete one."""
+        self._item = item
+        self._is_complete = True
+        yield from self.close()
+        yield from self._end_last()
+
+    def become_thought(self) -> Iterator[RunEvent]:
+        """Turn the shown text into a thought: its round calls a tool."""
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
+
+    def release(self) -> Iterator[RunEvent]:
+        """Yield what was held back."""
+        held = self._held
+        self.is_held = False
+        self._held = []
+        yield from self._show_spans(held)
+        yield from self.close()
+        if self._is_complete:
+            yield from self._end_last()
+
+    def repeat_as_answer(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought again, as the answer."""
+        text = _answer_text(self._item)
+        if text and not self.text:
+            yield from self._add_part(is_thought=False).events(text)
+
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
+        for span in spans:
+            is_thought = span.is_thought or self.is_thought
+            if self.is_held:
+                self._held.append(span)
+            elif self._shows_thoughts or not is_thought:
+                yield from self._show(span.text, is_thought)
+
+    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.is_thought is not is_thought:
+            text = text.lstrip()  # blank lines between a thought and an answer
+            if not text:
+                return
+            if last:
+                yield last.end_event()
+            last = self._add_part(is_thought)
+            yield last.start_event()
+        yield last.add_text(text)
+
+    def _add_part(self, is_thought: bool) -> _ShownPart:
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
+
+    def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last part; a message in one part ends unchanged."""
+        if not self._parts:
+            return
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
+            yield ItemDone(last.index, self._item)
+        else:
+            yield last.end_event()
+
+
+class ThoughtFilter:
+    """Shows one run, over all its rounds, under its own indexes."""
+
+    def __init__(self, *, emits: bool) -> None:
+        """With `emits` thoughts are shown."""
+        self._shows_thoughts = emits
+        self._may_call = False
+        self._has_called = False
+        self._has_thought = False
+        self._next = 0
+        self._indexes: dict[int, int] = {}
+        self._messages: dict[int, _MessageParts] = {}
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._may_call = may_call
+        self._has_called = False
+        self._has_thought = False
+        self._messages = {}
+
+    def get_text(self, index: int) -> str:
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
+
+    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
+                pass  # the ended item has it again
+            case Status():
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._close()
+                yield event
+            case _:
+                yield from self._show_other(event)
+
+    def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought to which details can be attached."""
+        index = self._new_index()
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+
+    def _start_message(self, item: Item) -> _MessageParts:
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
+        )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
+        return message
+
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
+        if isinstance(event, ItemAdded) and is_call(event.item):
+            yield from self._show_call(event.item)
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
+            self._has_thought = True
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Turn the texts of this round into thoughts, because it calls a tool.
+
+        A round without text gets a thought of ours.
+        """
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
+        for message in messages:
+            yield from message.become_thought()
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
+        messages = list(self._messages.values())
+        has_answer = any(not message.is_commentary for message in messages)
+        for message in messages:
+            if not message.is_held:
+                yield from message.close()
+            elif not (self._has_called or (message.is_commentary and has_answer)):
+                yield from message.release()
+        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+            yield from messages[-1].repeat_as_answer()
+
+    def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
+        self._next += 1
+        return index
+
+
+def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer of a round without calls: no thoughts, no commentary."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if not is_commentary(item)]
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
+
+
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.processes
 #
 # Child processes, in any event loop.
@@ -15588,14 +16767,6 @@ class RoundEnded(NamedTuple):
     continues: bool = False
 
 
-class ContextSource(NamedTuple):
-    """A text that was given to the model."""
-
-    name: str
-    text: str
-    url: str = ""
-
-
 class ToolCallRequested(NamedTuple):
     """A call that waits for approval; `security_warning` is set if it can do harm.
 
@@ -15615,50 +16786,6 @@ class NewMessage(NamedTuple):
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
-
-
-class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
-
-    strategy: str
-    model: str
-    ending: str
-    rounds: int
-    tool_calls: int
-    latency: float
-    price: float = 0.0
-    usage: Usage = Usage()
-
-    def describe(self, notes: int = 0) -> str:
-        """Return the line that people read; `notes` are the lines above it."""
-        figures = AnswerFigures(
-            seconds=self.latency,
-            is_failure=self.ending != "completed",
-            rounds=self.rounds,
-            tool_calls=self.tool_calls,
-            usage=self.usage,
-            cost=self.price or None,
-            notes=notes,
-        )
-        return closing_line(figures)
-
-    def wire(self) -> dict[str, Any]:
-        """Return the JSON object that is shown and stored."""
-        return {
-            "strategy": self.strategy,
-            "model": self.model,
-            "ending": self.ending,
-            "rounds": self.rounds,
-            "tool_calls": self.tool_calls,
-            "latency": round(self.latency, 3),
-            "total_price": round(self.price, 8),
-            "currency": "USD",
-            "prompt_tokens": self.usage.input,
-            "completion_tokens": self.usage.output,
-            "total_tokens": self.usage.total,
-            "cached_tokens": self.usage.cached,
-            "reasoning_tokens": self.usage.reasoning,
-        }
 
 
 class ExecutionEnded(NamedTuple):
@@ -15687,245 +16814,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.ports
-#
-# The interfaces that connect the agent to users, tools, models, listeners and presets.
-# --------------------------------------------------------------------------------------
-
-
-class UserInterface(Protocol):
-    """Shows a person what the agent does.
-
-    The person's input goes to `Session.submit_user_input` and
-    `Session.provide_confirmation`.
-    """
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Show a complete answer."""
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Ask whether a call may be made."""
-
-    def on_ready_for_input(self) -> None:
-        """Let the person write."""
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing."""
-
-
-class Tool(Protocol):
-    """Something that the model can call; `args` is the JSON Schema of its arguments."""
-
-    @property
-    def name(self) -> str:
-        """A name that no other tool has."""
-
-    @property
-    def description(self) -> str:
-        """What it does, for the model."""
-
-    @property
-    def args(self) -> Mapping[str, Any]:
-        """The schema of the arguments."""
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        """Run it; the model gets what is returned, an exception is a failure."""
-
-
-class HostFileError(Exception):
-    """A file could not be stored or read; the text names no secret.
-
-    The user and the model read it.
-    """
-
-
-StoreFile = Callable[[str, bytes], Awaitable[str]]
-"""Stores a file with its name for the user; returns its address.
-
-Raises HostFileError.
-"""
-
-
-class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields.
-
-    `is_final` says that no tool was called; `run_end` has all items.
-    """
-
-    is_final: bool
-    tool_calls: tuple[Item, ...]
-    text_content: str
-    run_end: RunDone
-
-
-class Provider(Protocol):
-    """A model that continues a history."""
-
-    def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
-
-
-class AgentContext(Protocol):
-    """Takes the signals of a listener."""
-
-    async def emit_input(self, text: str) -> None:
-        """Take an input; returns once it is answered."""
-
-
-class Listener(Protocol):
-    """Receives input from outside and passes it on."""
-
-    @property
-    def name(self) -> str:
-        """A name that no other listener has."""
-
-    async def on_start(self, context: AgentContext) -> None:
-        """Begin to listen; input goes to `context.emit_input`."""
-
-    async def on_stop(self) -> None:
-        """Stop and close everything."""
-
-
-class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins.
-
-    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
-    turns. In a file the keys are in camel case or snake case.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
-    )
-
-    system_prompt: str
-    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
-
-
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.request
-#
-# The question to the agent, with its settings.
-# --------------------------------------------------------------------------------------
-
-
-Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
-
-PolicyStyle = Literal["full", "lean", "auto"]
-ChosenStyle = Literal["full", "lean"]
-
-
-class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
-
-    instruction: str = ""
-    overrides: str = ""
-    style: PolicyStyle = "full"
-    guide: Guide = Guide(system_prompt="")
-
-
-class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit.
-
-    `seconds` are those of the model and of the tools that run here.
-    """
-
-    iterations: int = 6
-    seconds: float = 0.0
-    tokens: int = 0
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, 30))
-
-
-class OwnToolSettings(NamedTuple):
-    """The tools that run here.
-
-    With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`,
-    the agent may give tasks to other runs of itself. `store_file` gives files of tools
-    to the user.
-    """
-
-    tools: Sequence[Tool] = ()
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    asks_in_chat: bool = False
-    delegates: bool = False
-    store_file: StoreFile | None = None
-
-
-def show_always(notice: str) -> bool:  # noqa: ARG001
-    """Say that a notice was not shown before."""
-    return True
-
-
-class AgentRequest(NamedTuple):
-    """One question to the agent.
-
-    `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer where it `is_new`. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends.
-    """
-
-    strategy: str
-    model: str
-    messages: Sequence[Mapping[str, Any]]
-    body: Mapping[str, Any]
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits = Limits()
-    settings: Settings = Settings()
-    persona: Persona = Persona()
-    budget: AgentLimits = AgentLimits()
-    own_tools: OwnToolSettings = OwnToolSettings()
-    query: str = ""
-    context: object = None
-    notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    chat: str = ""
-    log: Callable[[str], object] = ignore_report
-    debug: bool = False
-    on_end: Callable[[RunMetadata], object] = ignore_report
-    user_id: str = ""
-    repairs: RepairMemory | None = None
-    """What earlier refusals showed; without it nothing is remembered."""
-
-    @property
-    def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key.
-
-        All copies of the pipeline have the API key, and no caller. The signature holds
-        for one user and one chat: a call that waits, a style of policies or an approval
-        that another chat brought about is not gone on with here. Clients without a chat
-        share one.
-        """
-        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
-        return signer(self.endpoint.api_key, purpose)
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.accounting
 #
 # What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -15941,7 +16829,9 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
+    def __init__(
+        self, parameters: StrategyParameters, parent: Self | None = None
+    ) -> None:
         """Start the clock; tokens of a task count for its `parent`, too."""
         self.rounds = 0
         self.calls = 0
@@ -15954,7 +16844,7 @@ class RunTotals:
         """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
-        self._budget = budget
+        self._parameters = parameters
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
 
@@ -15978,7 +16868,7 @@ class RunTotals:
     @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
-        limit = self._budget.seconds
+        limit = self._parameters.maximum_seconds
         if limit <= 0:
             return None
         return max(0.0, limit - self.seconds)
@@ -16026,7 +16916,7 @@ class RunTotals:
 
     def may_call(self, number: int) -> bool:
         """Say whether the model may call tools in that round."""
-        return number <= self._budget.rounds and not self._exhausted_limit()
+        return number <= self._parameters.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
         """Return why the calls of a round are refused, or nothing.
@@ -16034,7 +16924,7 @@ class RunTotals:
         The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
-        rounds = self._budget.rounds
+        rounds = self._parameters.rounds
         is_last_of_many = number == rounds and rounds > 1
         if number > rounds or is_last_of_many:
             return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
@@ -16050,8 +16940,8 @@ class RunTotals:
             if exhausted:
                 return exhausted
         if self.seconds_left == 0:
-            return f"Time limit ({self._budget.seconds:g} s) reached."
-        max_tokens = self._budget.tokens
+            return f"Time limit ({self._parameters.maximum_seconds:g} s) reached."
+        max_tokens = self._parameters.maximum_tokens
         if max_tokens > 0 and self.total_usage.total >= max_tokens:
             return f"Token limit ({max_tokens}) reached."
         return ""
@@ -16169,344 +17059,288 @@ def format_step(ended: StepEnded) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.memory
+# gpt5_agent.ports
 #
-# What the model reads beside its instruction: context, memories, a window of the chat.
+# The interfaces that connect the agent to users, tools, models, listeners and presets.
 # --------------------------------------------------------------------------------------
 
 
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
+class UserInterface(Protocol):
+    """Shows a person what the agent does.
 
-
-def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    unique_rows = {
-        json.dumps(row, sort_keys=True, default=str): row
-        for row in rows
-        if row is not None
-    }
-    sources: dict[ContextSource, None] = {}  # in their order, each once
-    for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
-        if source.text.strip():
-            sources[source] = None
-    return list(sources)
-
-
-def format_context(entries: list[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
-    if not entries:
-        return ""
-    texts = [
-        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
-    ]
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
-
-
-def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first field that is a text and not blank; empty without one."""
-    for key in keys:
-        text = as_text(row.get(key))
-        if text.strip():
-            return text
-    return ""
-
-
-_DEFAULT_WINDOW_TURNS = 10
-_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
-
-
-class _MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
-
-    messages: Sequence[Message]
-    note: str = ""
-
-
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns.
-
-    A turn is a message of the user with all that follows it. System messages before the
-    first turn stay. Raises InvalidRequest for an unknown policy.
+    The person's input goes to `Session.submit_user_input` and
+    `Session.provide_confirmation`.
     """
-    window = _parse_window(policy.strip())
-    starts = find_turn_starts(messages)
-    if window == 0 or len(starts) <= window:
-        return _MemoryWindow(messages)
-    head = [
-        message for message in messages[: starts[0]] if message.get("role") == "system"
-    ]
-    dropped = len(starts) - window
-    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return _MemoryWindow(
-        [*head, *messages[starts[-window] :]],
-        f"The memory holds {window} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
-    )
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Show a complete answer."""
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Ask whether a call may be made."""
+
+    def on_ready_for_input(self) -> None:
+        """Let the person write."""
+
+    def on_agent_state_change(self, state: AgentState) -> None:
+        """Show what the agent is doing."""
 
 
-def build_memory_items(guide: Guide) -> list[Item]:
-    """Return the guide's memories as one message."""
-    texts = [text.strip() for text in guide.initial_memories if text.strip()]
-    if not texts:
-        return []
-    listed = "\n".join(f"- {text}" for text in texts)
-    text = f"<memories>\n{listed}\n</memories>"
-    part = {"type": "input_text", "text": text}
-    return [{"type": "message", "role": "developer", "content": [part]}]
+class Tool(Protocol):
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other tool has."""
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments."""
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
-def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the indexes of the messages that the user wrote.
+class HostFileError(Exception):
+    """A file could not be stored or read; the text names no secret.
 
-    After tools with images the host adds a user message of its own.
+    The user and the model read it.
     """
-    starts: list[int] = []
-    previous_role: object = None
-    for index, message in enumerate(messages):
-        role = message.get("role")
-        follows_tool = previous_role == "tool"
-        if role == "user" and not (follows_tool and _has_tool_images(message)):
-            starts.append(index)
-        previous_role = role
-    return starts
 
 
-def _has_tool_images(message: Message) -> bool:
-    """Say whether a message begins as that of the host with the pictures of tools."""
-    content = message.get("content")
-    first = content[0] if isinstance(content, list) and content else content
-    text = first.get("text") if isinstance(first, Mapping) else first
-    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
+
+Raises HostFileError.
+"""
 
 
-def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
-    if policy in ("", "all"):
-        return 0
-    match = _WINDOW_PATTERN.fullmatch(policy)
-    if match:
-        return int(match[1] or _DEFAULT_WINDOW_TURNS)
-    if policy == "vector-db":
-        raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
-            "sliding-window or leave the policy empty."
-        )
-    raise InvalidRequest(
-        "The preset asks for a memory policy that there is not. An administrator has "
-        "to write sliding-window, sliding-window:20 for another number of turns, or "
-        "nothing."
-    )
+class ModelAnswer(NamedTuple):
+    """One answer of a model; the last thing that a provider yields.
+
+    `is_final` says that no tool was called; `run_end` has all items.
+    """
+
+    is_final: bool
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
+
+
+class Provider(Protocol):
+    """A model that continues a history."""
+
+    def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, then the answer; without `tools` none may be called."""
+
+
+class AgentContext(Protocol):
+    """Takes the signals of a listener."""
+
+    async def emit_input(self, text: str) -> None:
+        """Take an input; returns once it is answered."""
+
+
+class Listener(Protocol):
+    """Receives input from outside and passes it on."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other listener has."""
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Begin to listen; input goes to `context.emit_input`."""
+
+    async def on_stop(self) -> None:
+        """Stop and close everything."""
+
+
+def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
+    """Call the method for an event; events without a method are left out."""
+    match event:
+        case NewMessage():
+            interface.on_new_message(event)
+        case ToolCallRequested():
+            interface.on_tool_call_request(event)
+        case StateChanged():
+            interface.on_agent_state_change(event.state)
+        case ReadyForInput():
+            interface.on_ready_for_input()
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.tools.guard
+# gpt5_agent.request
 #
-# Decides whether a call may be made: a known tool, valid arguments, no repeated
-# failure.
-#
-# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
-# and a model that reads one can correct itself. Open WebUI's tool `call_tool` runs
-# another tool by its name (docs/reference/open-webui.md, "Tools of the host").
+# The question to the agent, with its settings.
 # --------------------------------------------------------------------------------------
 
 
-def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run.
+class OwnToolSettings(NamedTuple):
+    """The tools that run here.
 
-    Any other call, and one that the host would not pass on, is returned unchanged.
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`,
+    the agent may give tasks to other runs of itself. `store_file` gives files of tools
+    to the user.
     """
-    if call.get("name") != CALL_TOOL:
-        return call
-    arguments = parse_json_object(call.get("arguments")) or {}
-    if arguments.keys() != {"tool_name", "params"}:
-        return call
-    if read_call_tool(arguments) is None:
-        return call
-    name = arguments["tool_name"]
-    if not isinstance(name, str):
-        return call
-    return {**call, "name": name, "arguments": arguments["params"]}
+
+    tools: Sequence[Tool] = ()
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    asks_in_chat: bool = False
+    delegates: bool = False
+    store_file: StoreFile | None = None
 
 
-_MAX_ID_CHARACTERS = 200
-"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+def show_always(notice: str) -> bool:  # noqa: ARG001
+    """Say that a notice was not shown before."""
+    return True
 
 
-def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
-    """Return the names that a tool of Open WebUI may have where it comes from.
+class AgentRequest(NamedTuple):
+    """One question to the agent.
 
-    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
-    have, again and again until there is only one of it, and of each name of an MCP
-    server.
+    `body` holds the caller's other keys, `query` the question if it is not in the
+    messages, `context` what the model gets to read, `notices` what an administrator
+    reads above the answer where it `is_new`. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_end` is called once, however
+    the answer ends.
     """
-    names: list[str] = []
-    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
-        if character == "_" and name[:index] in tool_ids:
-            prefix = name[: index + 1]
-            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
-            names += [rest, prefix + rest]  # the own name may begin like the id
-    return names
+
+    strategy: str
+    parameters: StrategyParameters
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    own_tools: OwnToolSettings = OwnToolSettings()
+    query: str = ""
+    context: object = None
+    notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = show_always
+    chat: str = ""
+    log: Callable[[str], object] = ignore_report
+    debug: bool = False
+    on_end: Callable[[RunMetadata], object] = ignore_report
+    user_id: str = ""
+    repairs: RepairMemory | None = None
+    """What earlier refusals showed; without it nothing is remembered."""
+
+    @property
+    def sign(self) -> Sign:
+        """Signs what the messages carry of an answer, with a key made of the API key.
+
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
+        """
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.agent.delegation
+#
+# The tool `delegate`: a bounded task for a second run of the loop.
+#
+# A task knows nothing of the chat. It can use tools that run here and need no approval,
+# but no host's tools, and it cannot delegate. Its steps are shown below the round that
+# began it, and its tokens count for the answer.
+# --------------------------------------------------------------------------------------
 
 
 DELEGATE = "delegate"
-"""The tool that gives a task to another run of the agent."""
-
-TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-_TOOL_REPEATED_TEXT = (
-    "tool invoke error: repeated failure detected; skipped duplicate call"
+MAX_TASKS_AT_ONCE = 3
+_TASK_SECONDS = 600.0
+_DELEGATE_DESCRIPTION = (
+    "Give a part of the work to another agent, which knows nothing of this chat and "
+    "cannot ask: say all that it needs. Give independent parts at once."
 )
+_TASK_INSTRUCTION = (
+    "You work on one task for another agent. Give the result and what has to be known "
+    "about it, nothing else."
+)
+_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string"},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the tools to use; without it, all.",
+        },
+        "rounds": {"type": "integer", "minimum": 1},
+    },
+    "required": ["task"],
+}
+
+RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
 
 
-class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
+class DelegateTool(NamedTuple):
+    """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
-    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
-    `log` gets the cause of each failure.
-    """
+    request: AgentRequest
+    totals: RunTotals
+    run_task: RunTask
+    slots: asyncio.Semaphore
+    name: str = DELEGATE
+    description: str = _DELEGATE_DESCRIPTION
+    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
 
-    def __init__(
-        self,
-        schemas: Mapping[str, Mapping[str, Any]],
-        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
-        log: Callable[[str], object],
-    ) -> None:
-        """Start without failures."""
-        self._schemas = schemas
-        self._run_tool = run_tool
-        self._log = log
-        self._failed: dict[str, Item] = {}
-
-    def refusal(self, call: Item) -> str | None:
-        """Return the error text of a call that may not be made, or None."""
-        name = str(call.get("name") or "")
-        schema = self._schemas.get(name)
-        if schema is None:
-            return f"there is not a tool named {name}"
+    async def execute(self, args: dict[str, Any]) -> ToolResult:
+        """Return the answer to a task."""
+        request = self._build_request(args)
+        seconds = self.totals.seconds_left
+        if seconds is None:
+            seconds = _TASK_SECONDS
         try:
-            arguments = parse_arguments(call)
-        except ValueError as error:
-            return f"tool arguments parse error: {error}"
-        _, invalid = check_arguments(arguments, schema)
-        problem = _option_error(arguments, schema) or invalid
-        if problem:
-            return f"tool arguments validation error: {problem}"
-        has_failed = self._signature(name, arguments) in self._failed
-        return _TOOL_REPEATED_TEXT if has_failed else None
+            async with self.slots, asyncio.timeout(seconds):
+                totals = RunTotals(request.parameters, self.totals)
+                return await self.run_task(request, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
 
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
-        return list(self._failed.values())
+    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
+        """Return the request of a task: without the chat, with fewer tools."""
+        own_tools = self.request.own_tools
+        parameters = self.request.parameters
+        most = parameters.rounds
+        instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
+        return self.request._replace(
+            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            body={},
+            parameters=replace(
+                parameters,
+                instruction=instruction,
+                maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
+            ),
+            own_tools=own_tools._replace(
+                tools=self._select_tools(args.get("tools")),
+                asks_in_chat=False,
+                delegates=False,
+            ),
+            query="",
+            context=None,
+        )
 
-    def record_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
-        with suppress(ValueError):
-            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._schemas.get(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own; none waits for a person."""
-        return name == DELEGATE
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._signature(name, arguments) in self._failed:
-            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        succeeded = False
-        try:
-            result = await self._run_tool(name, arguments)
-            succeeded = not result.failed
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
-            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolResult(TOOL_FAILED_TEXT, failed=True)
-        finally:
-            if not succeeded:
-                self._record_failure(name, arguments)
-        return result
-
-    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember a call, so that it is not made again."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is the same for calls with the same effect."""
-        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
-        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
-
-
-def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError without a JSON object."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": str(call.get("input") or "")}
-    text = call.get("arguments")
-    if not isinstance(text, str):
-        raise ValueError("the arguments are not a text")
-    arguments = load_json(text) if text.strip() else {}
-    if not isinstance(arguments, dict):
-        raise ValueError("the arguments are not a JSON object")
-    return arguments
-
-
-def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the text about the first value that is no option; empty without one."""
-    properties = as_mapping(schema.get("properties"))
-    for name, value in arguments.items():
-        options = _read_options(properties.get(name))
-        if not options or value is None:
-            continue
-        text = _option_text(value)
-        if text not in options:
-            return f"parameter '{name}' value {text!r} not in options {options}"
-    return ""
-
-
-def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
-    schema = as_mapping(node)
-    options = schema.get("enum") or schema.get("options")
-    return [_option_text(option) for option in as_list(options)]
-
-
-def _option_text(value: Any) -> str:
-    """Return a value in the form in which options are compared."""
-    if isinstance(value, Mapping) and "value" in value:
-        return _option_text(value["value"])
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
+    def _select_tools(self, names: Any) -> list[Tool]:
+        """Return the tools that need no approval, of these names if there are any."""
+        own_tools = self.request.own_tools
+        return [
+            tool
+            for tool in own_tools.tools
+            if own_tools.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
 
 
 # --------------------------------------------------------------------------------------
@@ -16944,195 +17778,6 @@ def _is_failed_output(text: str) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.policy
-#
-# The system instruction: policy blocks, and presets that describe the agent.
-#
-# Models from GPT-5.5 on follow short policies better.
-# --------------------------------------------------------------------------------------
-
-
-_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
-
-_POLICY_TAGS: Mapping[str, str] = {
-    "persistence_policy": "persistence",
-    "context_gathering_policy": "context_gathering",
-    "uncertainty_policy": "uncertainty_and_ambiguity",
-    "tool_preamble_policy": "tool_preamble",
-}
-"""The blocks in their order, each with the tag around it."""
-
-_FULL_POLICIES: Mapping[str, str] = {
-    "persistence_policy": """\
-- You are an agent: go on until the request is answered in full, then end your turn.
-- Where something is open that does not change the outcome much, take the most \
-reasonable assumption, go on, and name the assumption in the answer.
-- When a step fails, try another way before you report that it cannot be done.
-- Reading and searching need no permission. Do not delete, buy, send or publish \
-anything that the user did not ask for.""",
-    "context_gathering_policy": """\
-- Find out what you need, then act: look as widely as the question asks, no wider.
-- Begin broad, then ask a few focused questions side by side; do not repeat a search.
-- Stop as soon as you can name the answer or the exact change, or when most sources \
-agree.
-- If a result contradicts another one, look once more at that point, then decide.""",
-    "uncertainty_policy": """\
-- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
-know.
-- If a request has several meanings that lead to different results, and no tool can \
-tell which is meant, ask one to three precise questions, or answer the two or three \
-likeliest readings, each under its own heading.
-- Tell what you found apart from what you conclude from it.""",
-    "tool_preamble_policy": """\
-- Before the first tool, say in one or two sentences what the goal is and how you will \
-reach it.
-- Between tools, say in one sentence what you learned and what comes next.
-- Give the result as an answer of its own: it must be complete for a reader who has \
-seen none of these notes.""",
-}
-
-_LEAN_POLICIES: Mapping[str, str] = {
-    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
-    "propose a next step that you can take yourself.",
-    "context_gathering_policy": "Gather only what decides the answer, several things "
-    "at once, then act.",
-    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
-    "changes the result and no tool can find it; else name your assumption.",
-    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
-}
-
-_FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (docs/reference/responses-api.md,
-"Short policies")."""
-
-_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
-
-
-def build_system_instruction(
-    base_instruction: str,
-    prompt_policy_overrides: str = "",
-    style: ChosenStyle = "full",
-) -> str:
-    """Return the instruction, the four blocks, then what the overrides add.
-
-    Overrides are a JSON object that replaces blocks by their keys, or another text,
-    which is added unchanged.
-    """
-    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
-    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
-    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, texts.get("extra_policy", "")]
-    return "\n\n".join(part for part in parts if part.strip())
-
-
-def _read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
-    if not text.strip():
-        return {}
-    policies = parse_json_object(text)
-    if policies is None:
-        return {"extra_policy": text}
-    known_keys = [*_POLICY_TAGS, "extra_policy"]
-    return {
-        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
-    }
-
-
-def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
-    """Return the style for a family of models; only newer GPTs get `lean`."""
-    if style != "auto":
-        return style
-    match = _GPT_PATTERN.match(family)
-    if match is None:
-        return "full"
-    version = (int(match[1]), int(match[2] or 0))
-    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
-
-
-def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
-    inner = text.strip()
-    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
-        return inner
-    return f"<{tag}>\n{inner}\n</{tag}>"
-
-
-_MAX_PRESET_CHARACTERS = 1_000_000
-
-_PRESETS: Mapping[str, Guide] = {
-    "researcher": Guide(
-        system_prompt="You find things out. Prefer primary and recent sources, compare "
-        "at least two of them for every claim that matters, and name the source beside "
-        "the claim. Separate what is established from what is disputed."
-    ),
-    "engineer": Guide(
-        system_prompt="You are an experienced software engineer. Read before you "
-        "write, change as little as solves the problem, keep to the style of what is "
-        "there, and say how you checked that it works. Show code in fenced blocks.",
-        temperature=0.2,
-    ),
-    "companion": Guide(
-        system_prompt="You help with everyday questions in plain, friendly words. "
-        "Answer first, then explain, and keep it short unless more is asked for.",
-        memory_policy="sliding-window",
-    ),
-}
-
-
-def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
-    name = name.strip()
-    if not name:
-        return Guide(system_prompt="")
-    path = _find_preset_file(name, folder)
-    if path:
-        return _read_preset_file(name, path)
-    if name in _PRESETS:
-        return _PRESETS[name]
-    known_names = ", ".join(_PRESETS)
-    raise _preset_error(
-        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
-    )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
-
-
-def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
-    return InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
-    )
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.execution
 #
 # Runs the agent's own tools and converts their results for the model and the page.
@@ -17396,14 +18041,14 @@ class PreparedRun(NamedTuple):
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(request.model)
+    model = _resolve_calling_model(request.parameters.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona = request.persona
+    parameters = request.parameters
     earlier = read_earlier_rounds(request.messages, request.sign)
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
-    style = noted_style or choose_style(persona.style, model.family)
-    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    style = noted_style or choose_style(parameters.policy_style, model.family)
+    memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
     system_text, items, cut_note = _build_history(
@@ -17413,8 +18058,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        _build_instructions(persona, style, system_text, sources),
-        [*build_memory_items(persona.guide), *items],
+        _build_instructions(parameters, style, system_text, sources),
+        [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
@@ -17444,7 +18089,7 @@ def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
     Tools are those of the chat; what a caller may set is in the body.
     """
     sent = prepared.request
-    body = {"temperature": request.persona.guide.temperature}
+    body = {"temperature": request.parameters.guide.temperature}
     text = sent.instructions or ""
     built = build_request(prepared.model, text, sent.input, body, request.settings)
     return sent.model_copy(update={"repairs": ()}) == built
@@ -17515,15 +18160,17 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 
 
 def _build_instructions(
-    persona: Persona,
+    parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
     """Return the system instruction, then the context."""
-    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
-    instruction = build_system_instruction(base, persona.overrides, style)
+    instruction = build_system_instruction(
+        base, parameters.prompt_policy_overrides, style
+    )
     context = format_context(sources)
     return f"{instruction}\n\n{context}" if context else instruction
 
@@ -17554,7 +18201,7 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    body: dict[str, Any] = {"temperature": request.parameters.guide.temperature}
     for key, value in request.body.items():
         if value is not None:
             body[key] = value
@@ -17691,6 +18338,54 @@ class Transcript:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.tools.host_calls
+#
+# Calls and names of Open WebUI's own tools.
+#
+# Its tool `call_tool` runs another tool by its name (docs/reference/open-webui.md, "Tools
+# of the host").
+# --------------------------------------------------------------------------------------
+
+
+def resolve_host_call(call: Item) -> Item:
+    """Return a call as one of the tool that the host would run.
+
+    Any other call, and one that the host would not pass on, is returned unchanged.
+    """
+    if call.get("name") != CALL_TOOL:
+        return call
+    arguments = parse_json_object(call.get("arguments")) or {}
+    if arguments.keys() != {"tool_name", "params"}:
+        return call
+    if read_call_tool(arguments) is None:
+        return call
+    name = arguments["tool_name"]
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": arguments["params"]}
+
+
+_MAX_ID_CHARACTERS = 200
+"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+
+
+def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
+    """Return the names that a tool of Open WebUI may have where it comes from.
+
+    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
+    have, again and again until there is only one of it, and of each name of an MCP
+    server.
+    """
+    names: list[str] = []
+    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        if character == "_" and name[:index] in tool_ids:
+            prefix = name[: index + 1]
+            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+            names += [rest, prefix + rest]  # the own name may begin like the id
+    return names
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.calls
 #
 # The calls of one round: refused, put to a person, run here, or left to the host.
@@ -17750,7 +18445,7 @@ class RoundCalls:
         self._tools = GuardedTools(
             {**prepared.host_schemas, **prepared.own_tools.schemas},
             prepared.own_tools.call,
-            request.log,
+            interactive=(DELEGATE,),
         )
         for call in earlier.failed:
             self._tools.record_failed_call(call)
@@ -17878,7 +18573,13 @@ class RoundCalls:
         if seconds_left is not None:
             batch_seconds = min(limits.batch_seconds, seconds_left)
             limits = limits._replace(batch_seconds=batch_seconds)
-        return Toolset(self._tools, self._approver, limits, self._log)
+        return Toolset(
+            self._tools,
+            self._approver,
+            limits,
+            self._log,
+            failure_text=TOOL_FAILED_TEXT,
+        )
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -17946,477 +18647,6 @@ def _output_text(result: ToolResult) -> str:
     if isinstance(result.output, str):
         return result.output
     return "\n".join(part_text(part) for part in result.output)
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.agent.delegation
-#
-# The tool `delegate`: a bounded task for a second run of the loop.
-#
-# A task knows nothing of the chat. It can use tools that run here and need no approval,
-# but no host's tools, and it cannot delegate. Its steps are shown below the round that
-# began it, and its tokens count for the answer.
-# --------------------------------------------------------------------------------------
-
-
-MAX_TASKS_AT_ONCE = 3
-_TASK_SECONDS = 600.0
-_DELEGATE_DESCRIPTION = (
-    "Give a part of the work to another agent, which knows nothing of this chat and "
-    "cannot ask: say all that it needs. Give independent parts at once."
-)
-_TASK_INSTRUCTION = (
-    "You work on one task for another agent. Give the result and what has to be known "
-    "about it, nothing else."
-)
-_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "task": {"type": "string"},
-        "tools": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Names of the tools to use; without it, all.",
-        },
-        "rounds": {"type": "integer", "minimum": 1},
-    },
-    "required": ["task"],
-}
-
-RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
-
-
-class DelegateTool(NamedTuple):
-    """Runs tasks with the settings of a request; `slots` limits how many at once."""
-
-    request: AgentRequest
-    totals: RunTotals
-    run_task: RunTask
-    slots: asyncio.Semaphore
-    name: str = DELEGATE
-    description: str = _DELEGATE_DESCRIPTION
-    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
-
-    async def execute(self, args: dict[str, Any]) -> ToolResult:
-        """Return the answer to a task."""
-        request = self._build_request(args)
-        seconds = self.totals.seconds_left
-        if seconds is None:
-            seconds = _TASK_SECONDS
-        try:
-            async with self.slots, asyncio.timeout(seconds):
-                totals = RunTotals(request.budget, self.totals)
-                return await self.run_task(request, totals)
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
-
-    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
-        """Return the request of a task: without the chat, with fewer tools."""
-        own_tools = self.request.own_tools
-        budget = self.request.budget
-        persona = self.request.persona
-        rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
-        instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        return self.request._replace(
-            messages=[{"role": "user", "content": str(args.get("task") or "")}],
-            body={},
-            persona=persona._replace(instruction=instruction),
-            budget=budget._replace(iterations=rounds),
-            own_tools=own_tools._replace(
-                tools=self._select_tools(args.get("tools")),
-                asks_in_chat=False,
-                delegates=False,
-            ),
-            query="",
-            context=None,
-        )
-
-    def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools that need no approval, of these names if there are any."""
-        own_tools = self.request.own_tools
-        return [
-            tool
-            for tool in own_tools.tools
-            if own_tools.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.agent.thoughts
-#
-# Converts run events so that thoughts are shown as reasoning, or left out.
-#
-# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
-# Whether a round calls tools is known only when a call arrives:
-#
-#     text of a round       thoughts are shown             thoughts are not shown
-#     before a call         shown; becomes a thought       held back; dropped when a
-#                           when a call arrives            call arrives, else shown
-#     after a call          a thought                      dropped
-#     phase commentary      a thought; the last one also   dropped, unless there is no
-#                           the answer if there is none    other answer
-#     phase final_answer    as before a call               shown
-#     no tools offered      shown                          shown
-#
-# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
-# message.
-# --------------------------------------------------------------------------------------
-
-
-_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
-_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
-
-
-class _TextSpan(NamedTuple):
-    """A part of a text, inside or outside of think tags."""
-
-    is_thought: bool
-    text: str
-
-
-class _ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
-
-    def __init__(self) -> None:
-        self._is_thought = False
-        self._previous = ""
-        self._held = ""
-
-    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
-        """Return the spans that are certain now; the end of a text is certain."""
-        # The character before says whether a tag stands in backticks.
-        start = len(self._previous)
-        text = self._previous + self._held + text
-        end = len(text)
-        if not at_end:
-            partial_tag = _TAG_START.search(text, start)
-            if partial_tag:
-                end = partial_tag.start()
-        spans: list[_TextSpan] = []
-        for tag in _TAG.finditer(text, start):
-            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start = tag.end()
-            is_closing = bool(tag[1])
-            self._is_thought = not is_closing
-        spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous = text[:end][-1:]
-        self._held = text[end:]
-        return _join_spans(spans)
-
-
-def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
-    """Return spans without empty ones; neighbors of one kind are one."""
-    kinds: list[bool] = []
-    texts: list[list[str]] = []
-    for span in spans:
-        if not span.text:
-            continue
-        if not kinds or kinds[-1] != span.is_thought:
-            kinds.append(span.is_thought)
-            texts.append([])
-        texts[-1].append(span.text)
-    return [
-        _TextSpan(kind, "".join(pieces))
-        for kind, pieces in zip(kinds, texts, strict=True)
-    ]
-
-
-def _parse_spans(text: str) -> list[_TextSpan]:
-    """Return the spans of a whole text."""
-    return _ThinkTagParser().feed(text, at_end=True)
-
-
-@dataclass(slots=True)
-class _ShownPart:
-    """A part of a message, with an index and an id of its own."""
-
-    index: int
-    id: str
-    is_thought: bool
-    text: str = ""
-
-    def start_event(self) -> ItemAdded:
-        return ItemAdded(self.index, self._item("in_progress", ""))
-
-    def add_text(self, text: str) -> TextDelta:
-        self.text += text
-        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
-        return TextDelta(self.index, kind, 0, text)
-
-    def end_event(self) -> ItemDone:
-        """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
-
-    def events(self, text: str) -> Iterator[RunEvent]:
-        """Yield the whole part at once."""
-        yield self.start_event()
-        if text:
-            yield self.add_text(text)
-        yield self.end_event()
-
-    def _item(self, status: str, text: str) -> Item:
-        """Return the reasoning or the message that the part is shown as."""
-        if self.is_thought:
-            return {
-                "id": f"rs_{self.id}",
-                "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
-                "status": status,
-            }
-        return {
-            "id": self.id,
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
-        }
-
-
-class _MessageParts:
-    """Shows a message as thoughts and answer texts.
-
-    Text that is held back waits for `release` or `become_thought`.
-    """
-
-    def __init__(
-        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
-    ) -> None:
-        """Take the message as it begins; with `emits` thoughts are shown."""
-        self.is_thought = is_thought
-        self.is_held = False
-        self.is_commentary = is_commentary(item)
-        self._item = item
-        self._new_index = new_index
-        self._shows_thoughts = emits
-        self._parser = _ThinkTagParser()
-        self._held: list[_TextSpan] = []
-        self._parts: list[_ShownPart] = []
-        self._is_complete = False
-
-    @property
-    def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
-        return "\n".join(part.text for part in self._parts if not part.is_thought)
-
-    @property
-    def is_shown(self) -> bool:
-        return bool(self._parts)
-
-    def add_text(self, text: str) -> Iterator[RunEvent]:
-        yield from self._show_spans(self._parser.feed(text))
-
-    def close(self) -> Iterator[RunEvent]:
-        """Yield text that could have been the beginning of a tag."""
-        yield from self._show_spans(self._parser.feed("", at_end=True))
-
-    def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
-        self._item = item
-        self._is_complete = True
-        yield from self.close()
-        yield from self._end_last()
-
-    def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought = True
-        self._held = []
-        if not self._shows_thoughts:
-            return
-        for part in self._parts:
-            if not part.is_thought:
-                part.is_thought = True
-                yield part.end_event()
-
-    def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
-        held = self._held
-        self.is_held = False
-        self._held = []
-        yield from self._show_spans(held)
-        yield from self.close()
-        if self._is_complete:
-            yield from self._end_last()
-
-    def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
-        text = _answer_text(self._item)
-        if text and not self.text:
-            yield from self._add_part(is_thought=False).events(text)
-
-    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
-        """Yield spans as parts; those that are held back or not shown are not."""
-        for span in spans:
-            is_thought = span.is_thought or self.is_thought
-            if self.is_held:
-                self._held.append(span)
-            elif self._shows_thoughts or not is_thought:
-                yield from self._show(span.text, is_thought)
-
-    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        """Yield a text in the last part, or in a new one of its kind."""
-        last = self._parts[-1] if self._parts else None
-        if last is None or last.is_thought is not is_thought:
-            text = text.lstrip()  # blank lines between a thought and an answer
-            if not text:
-                return
-            if last:
-                yield last.end_event()
-            last = self._add_part(is_thought)
-            yield last.start_event()
-        yield last.add_text(text)
-
-    def _add_part(self, is_thought: bool) -> _ShownPart:
-        """Return a new part; the first one has the id of the message."""
-        index = self._new_index()
-        message_id = str(self._item.get("id") or "")
-        part_id = message_id or "msg"
-        if self._parts or not message_id:
-            part_id = f"{part_id}_{index}"
-        part = _ShownPart(index, part_id, is_thought)
-        self._parts.append(part)
-        return part
-
-    def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
-        if not self._parts:
-            return
-        last = self._parts[-1]
-        text = message_text(self._item)
-        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
-        if is_one_part and not last.is_thought:
-            last.text = text
-            yield ItemDone(last.index, self._item)
-        else:
-            yield last.end_event()
-
-
-class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
-
-    def __init__(self, *, emits: bool) -> None:
-        """With `emits` thoughts are shown."""
-        self._shows_thoughts = emits
-        self._may_call = False
-        self._has_called = False
-        self._has_thought = False
-        self._next = 0
-        self._indexes: dict[int, int] = {}
-        self._messages: dict[int, _MessageParts] = {}
-
-    def begin_round(self, *, may_call: bool) -> None:
-        """Prepare for another answer of the model."""
-        self._may_call = may_call
-        self._has_called = False
-        self._has_thought = False
-        self._messages = {}
-
-    def get_text(self, index: int) -> str:
-        """Return the shown answer of this round's message at `index`."""
-        message = self._messages.get(index)
-        return message.text if message else ""
-
-    def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield the events that replace an event."""
-        match event:
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = self._start_message(event.item)
-            case TextDelta() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].add_text(event.text)
-            case ItemDone() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].end(event.item)
-            case AnnotationAdded() if event.output_index in self._messages:
-                pass  # the ended item has it again
-            case Status():
-                yield event
-            case ResponseDone() | RunDone():
-                yield from self._close()
-                yield event
-            case _:
-                yield from self._show_other(event)
-
-    def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought to which details can be attached."""
-        index = self._new_index()
-        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
-
-    def _start_message(self, item: Item) -> _MessageParts:
-        """Return a message that begins, by the table of this module."""
-        shows_thoughts = self._shows_thoughts
-        comments = is_commentary(item)
-        is_thought = self._has_called or (shows_thoughts and comments)
-        message = _MessageParts(
-            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
-        )
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        if not (shows_thoughts or is_thought):
-            message.is_held = may_end_in_call or comments
-        return message
-
-    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
-        """Yield an event of any other item under its index among those shown."""
-        if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._show_call(event.item)
-        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
-            self._has_thought = True
-        if event.output_index not in self._indexes:
-            self._indexes[event.output_index] = self._new_index()
-        yield event._replace(output_index=self._indexes[event.output_index])
-
-    def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
-        if self._has_called:
-            return
-        self._has_called = True
-        messages = list(self._messages.values())
-        for message in messages:
-            yield from message.become_thought()
-        has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not has_text:
-            yield from self._announce_call(call)
-
-    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield a thought about a call."""
-        text = f"I am going to use {call.get('name')}."
-        if call.get("name") == "ask_user":
-            text = "I have a question."
-        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-        yield from thought.events(text)
-
-    def _close(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a round."""
-        messages = list(self._messages.values())
-        has_answer = any(not message.is_commentary for message in messages)
-        for message in messages:
-            if not message.is_held:
-                yield from message.close()
-            elif not (self._has_called or (message.is_commentary and has_answer)):
-                yield from message.release()
-        if self._shows_thoughts and messages and not (self._has_called or has_answer):
-            yield from messages[-1].repeat_as_answer()
-
-    def _new_index(self) -> int:
-        """Return a free index."""
-        index = self._next
-        self._next += 1
-        return index
-
-
-def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer of a round without calls: no thoughts, no commentary."""
-    messages = [item for item in output if item_type(item) == "message"]
-    final = [item for item in messages if not is_commentary(item)]
-    texts = [_answer_text(message) for message in final or messages]
-    return "\n\n".join(text for text in texts if text)
-
-
-def _answer_text(message: Item) -> str:
-    """Return the text of a message without its thoughts."""
-    spans = _parse_spans(message_text(message))
-    return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
 # --------------------------------------------------------------------------------------
@@ -18557,7 +18787,7 @@ class _Agent:
         usages = totals.own_usages
         cost = None
         if usages:
-            facts = resolve_model(self._request.model).facts
+            facts = resolve_model(self._request.parameters.model).facts
             cost = cost_of_run(usages, facts, (), utc_today())
         return RunDone(
             ending=self._run_end.ending,
@@ -18738,7 +18968,7 @@ async def run_agent(
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(request.budget)
+    totals = RunTotals(request.parameters)
     agent: _Agent | None = None
     kind = "cancelled"
     try:
@@ -18818,7 +19048,7 @@ def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
     """Return what an answer took; the price is 0 if it is unknown."""
-    model = resolve_model(request.model)
+    model = resolve_model(request.parameters.model)
     price = cost_of_run(totals.usages, model.facts, (), utc_today())
     return RunMetadata(
         strategy=request.strategy,
@@ -19759,6 +19989,68 @@ def find_valve_problems(valves: Valves) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.presets
+#
+# Guides by their names: built-in ones, and the files of PRESETS_DIR.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
+
+
+def find_preset(name: str, folder: str = "") -> Guide:
+    """Return the guide of that name; one in `folder` wins over a built-in one.
+
+    Raises InvalidRequest for an unknown name and for an invalid file.
+    """
+    name = name.strip()
+    if not name:
+        return NO_GUIDE
+    path = _find_preset_file(name, folder)
+    if path:
+        return _read_preset_file(name, path)
+    if name in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[name]
+    known_names = ", ".join(BUILT_IN_GUIDES)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
+    if not folder.strip():
+        return ""
+    folder_path = realpath(folder.strip())
+    try:
+        path = realpath(join(folder_path, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
+
+
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.settings
 #
 # One call of the pipeline: who calls, and the settings from valves and request.
@@ -19913,15 +20205,13 @@ def build_agent_request(
 
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        parameters=_build_parameters(question),
         messages=question.messages,
         body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=_build_persona(question),
-        budget=_build_agent_limits(question),
         own_tools=_build_tool_settings(question, rules),
         query=question.choose_text("query", ""),
         context=question.body.get("context") or valves.CONTEXT or None,
@@ -19936,28 +20226,29 @@ def build_agent_request(
     )
 
 
-def _build_persona(question: AgentInput) -> Persona:
-    """Return who the agent is: the request decides before the valves."""
+def _build_parameters(question: AgentInput) -> StrategyParameters:
+    """Return what the strategy is to do: the request decides before the valves.
+
+    Raises InvalidRequest.
+    """
     valves = question.valves
-    return Persona(
+    return StrategyParameters(
+        model=question.choose_text("agent_model", valves.MODEL),
         instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
+        prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
-        style=valves.POLICY_STYLE,
+        policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_agent_limits(question: AgentInput) -> AgentLimits:
-    """Return when the agent has to answer."""
-    valves = question.valves
-    return AgentLimits(
-        iterations=clamp_number(
-            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        maximum_iterations=clamp_number(
+            question.body.get("maximum_iterations"),
+            1,
+            MAX_ITERATIONS,
+            valves.MAXIMUM_ITERATIONS,
         ),
-        seconds=valves.MAXIMUM_SECONDS,
-        tokens=valves.MAXIMUM_TOKENS,
+        maximum_seconds=valves.MAXIMUM_SECONDS,
+        maximum_tokens=valves.MAXIMUM_TOKENS,
+        emit_intermediate_thoughts=_shows_thoughts(question),
     )
 
 
@@ -19980,7 +20271,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
     )
 
 
-def shows_thoughts(question: AgentInput) -> bool:
+def _shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
     chosen = question.body.get(name)
@@ -20594,20 +20885,19 @@ async def _open_run(
             tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
-        renderer = _choose_renderer(request, caller, shows_thoughts(question))
+        renderer = _choose_renderer(request, caller)
         async with aclosing(run_agent(request)) as events:
             yield events, renderer
 
 
-def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
-) -> _Renderer:
+def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
+    emits_thoughts = request.parameters.emit_intermediate_thoughts
     if not caller.is_host:
         return ClientRenderer(
             emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
         )
-    family = resolve_model(request.model).family
+    family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
@@ -20620,7 +20910,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
-            resolve_model(settings.model),
+            resolve_model(settings.parameters.model),
             settings.messages,
             settings.body,
             call.caller.task,
@@ -20781,10 +21071,6 @@ def _split_words(may_set: str) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-STRATEGY_NAMES: Mapping[str, str] = {
-    "gpt5_function_calling": "GPT-5 Function Calling",
-    "gpt5_react": "GPT-5 ReAct",
-}
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 

@@ -103,33 +103,6 @@ from pydantic import (
 )
 
 # --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
 # JSON that others wrote, which may be invalid.
@@ -517,16 +490,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
@@ -1110,9 +1087,12 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
     # A 404 about a place of the request does not mean that BASE_URL is wrong.
@@ -1282,6 +1262,8 @@ _KINDS = (
     ToolKind(
         "web_search",
         older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
         items={"web_search_call": ItemKind(required=("action",), is_call=True)},
         include="web_search_call.action.sources",
         refused_at_minimal=True,
@@ -1305,12 +1287,15 @@ _KINDS = (
             "headers",
         ),
         items={
+            # Without the list the API asks the server again at each request.
             "mcp_list_tools": ItemKind(required=("server_label", "tools")),
             "mcp_call": ItemKind(
                 required=("server_label", "name", "arguments"),
                 text=("arguments", "arguments"),
                 is_call=True,
             ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
             "mcp_approval_request": ItemKind(
                 required=("id", "server_label", "name", "arguments"),
                 returned="same_run",
@@ -1340,6 +1325,8 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
     ),
@@ -1414,13 +1401,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -1486,6 +1474,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -1524,11 +1513,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -1649,7 +1640,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -1707,6 +1699,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -1755,6 +1749,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -1766,6 +1761,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -1836,6 +1832,7 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
@@ -2100,6 +2097,8 @@ def _are_prices(row: Any) -> bool:
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -2115,6 +2114,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -2133,6 +2134,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
@@ -3695,8 +3697,8 @@ class Refusal:
                 break
         return {
             name
-            for name, said in names.items()
-            if not self._own.could_say(_open_quote(said))
+            for name, phrase in names.items()
+            if not self._own.could_say(_open_quote(phrase))
         }
 
     @property
@@ -3704,8 +3706,8 @@ class Refusal:
         """The numbers of the items that have an id which the words name."""
         named = set(_ID_IN_WORDS.findall(self.words))
         for number, row in enumerate(self.sent.items):
-            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
-            if any(isinstance(one, str) and one in named for one in ids):
+            ids = (row.item.get("id"), row.item.get("call_id"))
+            if any(isinstance(own_id, str) and own_id in named for own_id in ids):
                 yield number
 
     @property
@@ -3846,9 +3848,9 @@ class LeaveOutKind(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.kind == "code_interpreter_call":
-            return "Earlier runs of code are no longer there: answering without them."
+            return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
-        return f"Earlier items of the kind {noun} were left out."
+        return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
@@ -3877,7 +3879,7 @@ class LeaveOutReasoning(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server could not read earlier reasoning of this chat: answering "
+            "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -3905,7 +3907,7 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server refused this chat as it was: only its texts and tool results "
+            "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
         )
 
@@ -3933,7 +3935,7 @@ class WordsAlone(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server refused this chat again: only its words were sent."
+        return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
@@ -3962,7 +3964,7 @@ class LeaveOutPlainReasoning(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server does not take its reasoning back: answering without."
+        return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         """Return nothing that a chat stores."""
@@ -4262,7 +4264,7 @@ Repair = ChatRepair | RequestRepair
 
 def refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
-    return f"The model's server does not take {refused}: answering without it."
+    return f"The model's server does not accept {refused}: answering without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -4276,7 +4278,7 @@ class LeaveOutParameter(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.path == "stream":
-            return "The model may not stream here: the answer comes in one piece."
+            return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4304,7 +4306,7 @@ class ReplaceEffort(RequestRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return f"The model does not have this effort: answering with {self.allowed}."
+        return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with the other effort."""
@@ -4372,13 +4374,14 @@ class LeaveOutTool(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
-        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
-        if len(kept) == len(declared_tools(payload)):
+        declared = declared_tools(payload)
+        left = [tool for tool in declared if json_digest(tool) != self.digest]
+        if len(left) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        choice = _remaining_choice(payload.get("tool_choice"), left)
         tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
         return _with_tools(changed, tools, choice)
 
@@ -4401,6 +4404,7 @@ def _with_tools(
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     """Return a choice among the `tools` that are left; None if it may mean another."""
+    # A call may have been demanded of the tool that is gone.
     if choice == "required":
         return None
     if not isinstance(choice, Mapping):
@@ -4471,22 +4475,25 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [
-            (
-                {**item, "tools": _not_strict(item["tools"])}
-                if item_type(item) == ADDED_TOOLS
-                else item
-            )
-            for item in payload["input"]
-        ]
+        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
         return changed
 
 
+def _with_lax_tools(item: Item) -> Item:
+    """Return an item in whose tools no function says whether it is strict."""
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": _not_strict(item["tools"])}
+
+
 def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    return [
-        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
-        for tool in tools
-    ]
+    lax: list[Item] = []
+    for tool in tools:
+        if tool.get("type") == "function":
+            lax.append(_without_key(tool, ("strict",)))
+        else:
+            lax.append(tool)
+    return lax
 
 
 @dataclass(frozen=True, slots=True)
@@ -4516,8 +4523,8 @@ class MoveMessages(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The model's server does not take text between a tool call and its result: "
-            "sending the text behind it."
+            "The model's server does not accept text between a tool call and its result: "
+            "moving the text after it."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4566,12 +4573,12 @@ def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
-    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+    return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
 def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
     """Return the digests of the tools that a server does not take."""
-    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:
@@ -4600,8 +4607,10 @@ RETRIED_CODES = frozenset(
 )
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 8.0
+"""Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
 class RetryPolicy(NamedTuple):
@@ -4622,6 +4631,7 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:
+        # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
@@ -4632,8 +4642,11 @@ def is_transient(failure: Failure) -> bool:
     is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
     if is_out_of_credit or words & NO_CREDIT_CODES:
         return False
+    # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    # No answer, or a stream that began with an error: only words tell what it was. One
+    # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
         is_nameless = words == {None} and not failure.error.names_a_place
         return is_nameless or bool(words & RETRIED_CODES)
@@ -4658,6 +4671,7 @@ MAX_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
 _UNREAD = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _LASTING_CODES = (
     RETRIED_CODES
     | NO_CREDIT_CODES
@@ -4666,9 +4680,13 @@ _LASTING_CODES = (
 ) - {*PICTURE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986).
     r"provided without its required"
+    # An id that would have to be looked up (anomalyco/opencode 7724).
     r"|Items are not persisted when"
     r"|encrypted content .{0,400} could not be verified"
+    # A model that does not reason (openai/openai-python 2364).
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
@@ -4756,8 +4774,8 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
-        if any(repair.allowed == earlier.refused for earlier in efforts):
+        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
+        if repair.allowed in [replaced.refused for replaced in earlier]:
             return False
     return repair.applies(sent)
 
@@ -4791,16 +4809,23 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
+    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
+    # met in every further turn (pydantic/pydantic-ai 7461).
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
     if _TEXT_BEFORE_OUTPUT.search(words):
         yield Trial(MoveMessages())
+    # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
             yield Trial(LowerItems(kind))
+    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
+    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         yield Trial(LowerItems(ADDED_TOOLS))
+    # "Your organization must be verified to stream this model." (continuedev/continue
+    # 8209)
     if "must be verified to stream" in words.lower():
         is_named = refusal.named_parameter == "stream"
         yield Trial(LeaveOutParameter("stream"), is_named=is_named)
@@ -4869,9 +4894,10 @@ def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest picture: its refusal names no place."""
     if refusal.error.code not in PICTURE_CODES:
         return
-    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
-    if places:
-        yield from _without_item(refusal, places[-1])
+    rows = enumerate(refusal.sent.items)
+    numbers = [number for number, row in rows if has_media(row.item)]
+    if numbers:
+        yield from _without_item(refusal, numbers[-1])
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -4919,13 +4945,14 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
         return None
     wanted = REASONING_EFFORTS.index(str(asked))
     nearest = None
-    for place, effort in enumerate(REASONING_EFFORTS):
-        if effort not in quoted or effort == asked:
-            continue
-        distance = abs(place - wanted)
-        if nearest is None or distance < nearest[0]:
-            nearest = (distance, effort)
-    return nearest[1] if nearest else None
+    least_distance = len(REASONING_EFFORTS)
+    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+    for rank, effort in enumerate(REASONING_EFFORTS):
+        distance = abs(rank - wanted)
+        if effort in quoted and effort != asked and distance < least_distance:
+            nearest = effort
+            least_distance = distance
+    return nearest
 
 
 def _by_tool(refusal: Refusal) -> Iterator[Trial]:
@@ -5004,6 +5031,7 @@ class EventStreamDecoder:
         lines = text.splitlines()
         self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -5083,6 +5111,9 @@ class ItemAdded(NamedTuple):
 class ItemDone(NamedTuple):
     """The item as it counts, byte for byte.
 
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
@@ -5145,6 +5176,7 @@ _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
 _END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
 
@@ -5266,7 +5298,11 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -5408,6 +5444,33 @@ class RunDone(NamedTuple):
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -5680,7 +5743,7 @@ def _new_session() -> aiohttp.ClientSession:
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    must not be sent for another.
     """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
@@ -5691,6 +5754,8 @@ def _new_session() -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
         auto_decompress=False,
     )
 
@@ -5816,6 +5881,8 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -5986,6 +6053,8 @@ class Connections:
             sent = session.request(
                 "GET" if body is None else "POST",
                 url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
@@ -6482,8 +6551,11 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that strict mode refuses, and that only remark on values or limit them.
-Definitions are among them: a schema that refers to one has no strict form."""
+"""Keywords that the guide does not list, and that only remark on values or limit them.
+
+`default` and `minLength` are accepted all the same (recorded); of the others nobody says
+it. Definitions are among them: a schema that refers to one has no strict form.
+"""
 
 _CHANGED_IN_STRICT_MODE = frozenset(
     {
@@ -6516,7 +6588,7 @@ _STRICT_FORMATS = frozenset(
     }
 )
 _MAX_STRICT_DEPTH = 10
-
+"""Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
 
 
@@ -6540,8 +6612,10 @@ def _strict_form(node: Any, depth: int) -> Schema:
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
         strict["format"] = node["format"]
+    # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
@@ -6568,13 +6642,15 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     required = set(node.get("required", ()))
     if not _is_closed(node, depth) or not required <= properties.keys():
         raise NoStrictForm
-    strict: Schema = {}
+    # Strict mode knows no optional property: left to itself, the API would make each a
+    # required one (recorded, 219 of 219), and the model would invent values.
+    forms: Schema = {}
     for name, part in properties.items():
         form = _strict_form(part, depth + 1)
-        strict[name] = form if name in required else _make_nullable(form)
+        forms[name] = form if name in required else _make_nullable(form)
     return {
-        "properties": strict,
-        "required": list(strict),
+        "properties": forms,
+        "required": list(forms),
         "additionalProperties": False,
     }
 
@@ -6591,11 +6667,15 @@ def _is_closed(node: Schema, depth: int) -> bool:
 
 
 def _make_nullable(form: Schema) -> Schema:
+    """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
         return _nullable_choice(form)
-    listed = types if isinstance(types, list) else [types]
-    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    names = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": names}
+    if "null" not in names:
+        nullable["type"] = [*names, "null"]
+    # A type allows only what its enum lists, too.
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
@@ -6687,8 +6767,12 @@ def function_parameters(
     form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
     LARGEST_SCHEMA or of more than 64 levels.
     """
+    # Whoever runs a tool server chooses the size; each of its schemas is walked in each
+    # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    # Without `type: object` at the root, or with a choice there, the whole request is
+    # refused (vercel/ai 7005, janhq/jan 7017).
     parameters = _object_without_choice(copy.schema)
     is_plain_object = (
         not copy.schema.keys() & _REFUSED_AT_THE_ROOT
@@ -6776,9 +6860,13 @@ def _is_portable_pattern(pattern: object) -> bool:
     """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
     if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
         return False
+    # gpt-5.5 and gpt-5.6 answer 400 "regex lookaround is not supported", gpt-5.4 ends
+    # the stream with a bare `server_error` (anomalyco/opencode 32073, vercel/ai 20021).
     if _READ_DIFFERENTLY.search(pattern):
         return False
     try:
+        # OpenAI's validator is Python's `jsonschema`: `\p{L}` "is not a 'regex'"
+        # (Alishahryar1/free-claude-code 1730).
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
         return False
@@ -6905,6 +6993,8 @@ class _SchemaCopy:
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
         types = json_types(copy.get("type"))
+        # An object without `properties` is refused, also without strict mode (forgecode
+        # 1359), and so is an array without `items`.
         if "object" in types:
             copy.setdefault("properties", {})
         if "array" in types:
@@ -6991,6 +7081,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
 
     The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
     """
+    # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
     start, *steps = reference.split("/")
@@ -7049,6 +7140,7 @@ def schema_parts(
 
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names of tools; any other is refused (openai/codex 1289)."""
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_SHOWN_OF_NAME = 64
 _STEM = 51
@@ -7130,6 +7222,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
+"""Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
 def _spelling(name: str) -> str:
@@ -7274,6 +7367,7 @@ def responses_tool_choice(
 
 def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
+    # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -7311,6 +7405,8 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
     strict_budget = strict_left if wanted else None
     schema, is_strict = function_parameters(parameters, strict_budget)
+    # `strict` is always stated: without it the API makes the function strict, and each
+    # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
 
 
@@ -7342,6 +7438,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     }
     if sent in types:
         return {"type": types[sent], "name": sent}
+    # A name that is none of a function may be that of a server, or a hosted tool's type.
     for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
@@ -7426,7 +7523,7 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False
+    store: bool = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
@@ -7542,11 +7639,13 @@ def _keep_what_fits(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove the sampling that the model rejects, and limit the length of the answer."""
+    # "logprobs are not supported with reasoning models." (recorded, 630)
     if not _takes_sampling(facts.sampling, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
     if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
@@ -7597,6 +7696,8 @@ def _reasoning(
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded). An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
     ours = {
         "effort": effort,
@@ -7751,6 +7852,8 @@ def read_origin(wire: object, host_model: str) -> Origin:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -7800,30 +7903,39 @@ def is_approval_request(item: JsonObject) -> bool:
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
-    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    acts = (
-        position
-        for position, item in enumerate(items)
-        if not (is_call_output(item) or _is_response(item))
-        and item.get("call_id") not in refused
-    )
-    last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (position > last, item)
-        for position, item in enumerate(items)
-        if _is_response(item)
+        item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    kept: list[Item] = []
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
     for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
 
 
-def _asked_id(item: JsonObject) -> object:
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -7831,6 +7943,7 @@ def _asked_id(item: JsonObject) -> object:
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items
@@ -7882,8 +7995,10 @@ def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))  # refused beside what is encrypted
+        return _without(kept, ("content",))
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
@@ -7955,6 +8070,8 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
@@ -7966,6 +8083,8 @@ def _required_fields(item: Item) -> Item:
 
 def _new_id(own: str) -> str:
     """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -8439,7 +8558,9 @@ _NO_CHAT = re.compile(
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
     r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
 
 
 def read_models(answer: object) -> dict[str, str]:
@@ -8508,6 +8629,7 @@ def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
 
 
 _NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
 
 
 def retirement_notice(
@@ -8567,6 +8689,7 @@ _AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
 _ATTACHED = ("input_file", "input_image")
 
 
@@ -9591,7 +9714,7 @@ class Toolset(NamedTuple):
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
     `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
     reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
+    others. `failure_text` is what the model reads if `{tool}` raised an exception.
     """
 
     tools: CallableTools
@@ -9602,6 +9725,7 @@ class Toolset(NamedTuple):
     most_calls: int = 100
     carries_reasoning: bool = True
     runs_calls: bool = True
+    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9783,7 +9907,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
+        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9977,8 +10101,8 @@ _TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
 def _is_address(value: object) -> bool:
-    one_word = isinstance(value, str) and value.split() == [value]
-    return one_word and url_parts(str(value)) is not None
+    is_one_word = isinstance(value, str) and value.split() == [value]
+    return is_one_word and url_parts(str(value)) is not None
 
 
 def _are_headers(value: object) -> bool:
@@ -10032,10 +10156,10 @@ def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
-        what = "it is not JSON"
+        problem = "it is not JSON"
         if isinstance(error, json.JSONDecodeError):
-            what += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+            problem += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
     rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     complaints: list[str] = []
@@ -10050,23 +10174,23 @@ def read_servers(text: str) -> RemoteServers:
         name = str(label) if is_label else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
-            what = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(what))
+            problem = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(problem))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
         unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
         if unknown:
-            what = f"keys of {name} are not sent: {', '.join(unknown)}"
-            notes.append(_servers_error(what))
+            names = ", ".join(unknown)
+            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
 
 
-def _servers_error(what: str) -> str:
+def _servers_error(problem: str) -> str:
     return (
-        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
         "valves of this pipe; until then, chats go on without."
     )
 
@@ -10142,8 +10266,11 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 _LONGEST_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MAX_DECLARED_TOOLS = 128
+"""Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
+"""What a `configuration_update` can change (types of openai-python 3.54.0)."""
 _UNSTATED = (None, {"type": "json_object"})
+"""Values that it cannot state: its format is a text or a `json_schema`."""
 
 
 class Turn(NamedTuple):
@@ -10259,6 +10386,8 @@ def append_turns(
     `turns` are those of its model from the last one that begins; `kinds` are the types
     of items that may be appended. In pro mode the configuration stays in the request.
     """
+    # "The 'configuration_update' item type is not supported with pro or tournament
+    # models." (OpenRouter, of gpt-6-astra)
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
@@ -10271,6 +10400,7 @@ def append_turns(
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
+        # A server's fields may be secret, so turns do not store it (`record_turn`).
         servers = [tool for tool in offered if tool["type"] == "mcp"]
         fields["tools"] = [*servers, *base["tools"]] or None
         added = [item for group in items.values() for item in group]
@@ -10297,6 +10427,8 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
     """Return a choice that leaves out what is declared and not offered any more."""
+    # A tool that is not offered any more stays declared: without it the beginning would
+    # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
     identities = {tool_identity(tool) for tool in offered}
     left = [tool for tool in declared if tool_identity(tool) in identities]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):
@@ -12918,913 +13050,6 @@ def _progress(ended: RunDone) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.render.items
-#
-# The host's output items of one message, and the events that make them.
-#
-# The host builds these items from events. The place of an item counts over all responses
-# of a run, and each event has an empty `choices` delta for stream filters that look for
-# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
-#
-# The page shows a call before it has an output. The host would run a call that never gets
-# one, even if its arguments are incomplete, and would leave a call without a status out
-# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
-#
-# The host stores an item of unknown type unchanged and sends it to no model, and the page
-# draws nothing for one without `content`. So records can be stored as items:
-#
-#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
-#      "before": id of a message item, "kept": what a message key would hold}
-#
-# Without an item in `before` the record belongs to the end of its message.
-#
-# A chunk that shows files on the page has no choice: otherwise the host would send them
-# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
-# --------------------------------------------------------------------------------------
-
-
-def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument."""
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    call_id = event.item["call_id"]
-    output = event.item["output"]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    else:
-        parts = [{"type": "input_text", "text": output}]
-    item = {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if event.failed else "completed",
-    }
-    for name in ("files", "embeds"):
-        if name in event.card:
-            item[name] = event.card[name]
-    return item
-
-
-def begun_host_item(item: Item) -> Item:
-    """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_host_item(begun), "arguments": ""}
-    return begun
-
-
-def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text; refusals are shown as well."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(part_text(part) for part in parts)
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
-    hidden = "encrypted_content"
-    return {k: v for k, v in item.items() if k != hidden and v is not None}
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-_NOT_RUN = "Error: this was not run, because the answer broke off."
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "output_text.delta",
-    "refusal": "output_text.delta",
-    "summary": "reasoning_summary_text.delta",
-    "reasoning": "reasoning_text.delta",
-    "arguments": "function_call_arguments.delta",
-    "code": "code.delta",
-}
-
-
-_FEW_FILES = 32
-"""So many are shown again with each file; of more the page is told less often."""
-
-
-class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
-
-    def __init__(self) -> None:
-        """Start without items."""
-        self.items: list[Item] = []
-        self.files: list[Item] = []
-        self._turn_start = 0
-        self._files_due = 0
-        self._answered: set[object] = set()
-        self._open_calls: dict[object, int] = {}
-        self._records: dict[object, int] = {}
-
-    def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item at the last place."""
-        place = len(self.items)
-        self.items.append(item)
-        self._note_call(place, item)
-        return _native("output_item.added", place, item=item)
-
-    def _note_call(self, place: int, item: Item) -> None:
-        """Remember which calls are open."""
-        call_id = item.get("call_id")
-        if is_call_output(item):
-            self._answered.add(call_id)
-            self._open_calls.pop(call_id, None)
-        elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = place
-
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
-        self.items[place] = item
-        self._note_call(place, item)
-        return _native("output_item.done", place, item=item)
-
-    def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
-        return self.end(place, {**self.items[place], **fields})
-
-    def add(self, item: Item) -> Chunks:
-        """Yield the events of an item that is complete at once."""
-        yield self.begin(item)
-        yield self.end(len(self.items) - 1, item)
-
-    def add_marker(self, marker: str) -> Chunks:
-        """Yield a separate message for a marker that no text follows."""
-        place = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_host_item(item))
-        yield self.end(place, item)
-
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
-        index_name = "summary_index" if kind == "summary" else "content_index"
-        fields = {
-            "item_id": self.items[place].get("id"),
-            index_name: 0,
-            "delta": text,
-        }
-        return _native(_DELTA_TYPES[kind], place, **fields)
-
-    def add_files(self, card: JsonObject) -> Chunks:
-        """Yield the files of a card; the page gets those of earlier cards again."""
-        files = card.get("files")
-        if not files:
-            return
-        yield host_event("files", {"files": files})
-        if self.files:
-            yield from self.show_files(files)
-        self.files += files
-
-    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
-        """Yield the chunk that shows files on the page only, with some `more`.
-
-        It has all files, so if they are many, it comes less often; the last one for
-        them.
-        """
-        count = len(self.files)
-        is_due = count > _FEW_FILES if is_last else count >= self._files_due
-        if not is_due:
-            return
-        self._files_due = count + count // _FEW_FILES
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
-        yield {**event, "choices": []}
-
-    def answer(self, event: ToolOutput) -> Chunks:
-        """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls.get(event.item["call_id"])
-        if place is not None and event.failed:
-            yield self.update(place, status="failed")
-        yield from self.add(output_host_item(event))
-
-    def break_off_calls(self) -> Chunks:
-        """Yield outputs for calls that a broken answer left open."""
-        for place in list(self._open_calls.values()):
-            yield from self.break_off(place, _NOT_RUN)
-
-    def break_off(self, place: int, why: str) -> Chunks:
-        """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(place, status="incomplete")
-        output = {"call_id": self.items[place].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
-
-    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
-        """Yield the events of a record, which may replace an earlier one.
-
-        `place` is that of the item whose text follows.
-        """
-        before = "" if place is None else self.items[place].get("id") or ""
-        record = {**stored.item, "before": before}
-        earlier = self._records.setdefault(record["id"], len(self.items))
-        if earlier < len(self.items):
-            yield self.update(earlier, kept=record["kept"])
-        else:
-            yield from self.add(record)
-
-    def add_details(self, turn: TurnDetails) -> Chunks:
-        """Yield the reasoning of a response again, now with its details, if any."""
-        places = range(self._turn_start, len(self.items))
-        self._turn_start = len(self.items)
-        for place in places:
-            if is_reasoning(self.items[place]):
-                yield self.update(place, reasoning_details=list(turn.details))
-                return
-
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    """Return an event of the Responses API as the host takes it."""
-    return {
-        "type": f"response.{kind}",
-        "output_index": place,
-        **fields,
-        "choices": [{"index": 0, "delta": {}}],
-    }
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.hosted
-#
-# What the page shows of the items that OpenAI's own tools make.
-#
-# A picture stands above the text, in the message's list of files. The host stores the
-# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
-# unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
-# Of several `files` events the page would show only the last one, although the host
-# stores all of them.
-#
-# In its older mode of tools the host takes code at the end of an answer for a request to
-# run it, and calls the pipe again (the same, "Rounds of tools").
-#
-# The page has cards for searches on the web and in files, which show the queries. The
-# pages that were found are in a status line (docs/reference/open-webui.md, "Native
-# events").
-#
-# A call of a remote server looks like a call of the host's own tools. The host never runs
-# it, because it has an output, or because it was not complete.
-# --------------------------------------------------------------------------------------
-
-
-class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that they join."""
-        self._shown = shown
-        self._open: dict[int, _HostedItem] = {}
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-        index = event.output_index
-        if isinstance(event, ItemAdded):
-            card = HOSTED_CARDS.get(item_type(event.item))
-            if card:
-                self._open[index] = card(self._shown)
-        if index in self._open:
-            yield from self._open[index].render(event)
-        if isinstance(event, ItemDone):
-            self._open.pop(index, None)
-            if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_message(event.item))
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-        for item in self._open.values():
-            yield from item.render(event)
-
-
-class _HostedItem:
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._place = len(shown.items)
-
-    def render(self, event: RunEvent) -> Chunks:
-        """Yield the chunks for an event."""
-        raise NotImplementedError
-
-
-_REFUSED = "The image was not generated: the safety system rejected it."
-_FAILED = "The image could not be generated."
-_BROKE_OFF = "The answer was interrupted before the image was complete."
-
-
-class _ImageHostItem(_HostedItem):
-    """A picture: a status line, sketches, and the file at the end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                yield status_chunk("Generating an image")
-            case PartialImage():
-                sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
-            case ItemDone():
-                yield from self._end(event)
-                yield from self._shown.add_files(event.card)
-            case _:
-                yield from self._note(_BROKE_OFF)
-                yield from self._shown.show_files()
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield that the picture is there, or why it is not."""
-        notes = event.card.get("notes")
-        if notes:
-            yield from self._note(notes[0])
-        elif event.item.get("result"):
-            yield status_chunk("Image generated")
-        else:
-            yield from self._note(_failure(event.item))
-
-    def _note(self, message: str) -> Chunks:
-        """Yield a text that the page draws and that no later turn contains."""
-        number = len(self._shown.items)
-        note = {
-            "type": "openai_responses:note",
-            "id": f"note_{number}",
-            "content": [{"type": "output_text", "text": f"*{message}*"}],
-        }
-        yield from self._shown.add(note)
-
-
-def _failure(item: Item) -> str:
-    """Return why a picture was not drawn."""
-    code = value_at(item, "error", "code")
-    return _REFUSED if code == "moderation_blocked" else _FAILED
-
-
-_BROKEN_CODE = "The answer was interrupted before the code had run."
-
-
-class _CodeHostItem(_HostedItem):
-    """Code that runs at OpenAI, with its files."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
-        self._code: list[str] = []
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
-            case TextDelta():
-                self._code.append(event.text)
-                yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemDone():
-                yield self._shown.end(self._place, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
-            case _:
-                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(self._place, status="incomplete", code=code)
-
-
-class _SearchHostItem(_HostedItem):
-    """A search on the web or in files, with a line of the pages that it found."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
-            case ItemDone():
-                yield self._shown.end(self._place, _search_host_item(event.item))
-                if search_pages(event.item):
-                    yield _pages_chunk(event.item)
-            case RunDone():
-                yield self._shown.update(self._place, status="incomplete")
-
-
-def _pages_chunk(item: Item) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    addresses = [strip_tracking(address) for address in search_pages(item)]
-    pages = list(dict.fromkeys(addresses))
-    description = f"Searched {plural(len(pages), 'site')}"
-    queries = ", ".join(search_queries(item))
-    if queries:
-        description += f" for {queries}"
-    status = {
-        "action": "web_search",
-        "description": description,
-        "urls": pages,
-        "done": True,
-    }
-    return host_event("status", status)
-
-
-def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them for nobody."""
-    shown = {
-        name: value
-        for name, value in item.items()
-        if name != "results" and value is not None
-    }
-    if isinstance(item.get("action"), dict):
-        shown["action"] = _search_action(item["action"])
-    return shown
-
-
-def _search_action(action: Item) -> Item:
-    """Return what a search did, without its sources and tracking."""
-    shown = {name: value for name, value in action.items() if name != "sources"}
-    if isinstance(shown.get("url"), str):
-        shown["url"] = strip_tracking(shown["url"])
-    return shown
-
-
-_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
-
-
-class _McpCallHostItem(_HostedItem):
-    """A call of a remote server, which has its output at its end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
-            case TextDelta():
-                yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemDone():
-                has_failed = remote_failed(event.item)
-                status = "failed" if has_failed else "completed"
-                card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._place, card)
-                _, output = remote_pair(event.item)
-                answer = ToolOutput(event.output_index, output, has_failed)
-                yield from self._shown.add(output_host_item(answer))
-            case RunDone():
-                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-def _mcp_call_host_item(item: Item, status: str) -> Item:
-    """Return a call of a remote server as one of the host's own."""
-    call, _ = remote_pair(item)
-    return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-def _list_message(item: Item) -> str:
-    """Return the status line about the list of a remote server's tools."""
-    label = item.get("server_label")
-    tools = item.get("tools")
-    if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {plural(len(tools), 'tool')}."
-
-
-HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
-    "web_search_call": _SearchHostItem,
-    "file_search_call": _SearchHostItem,
-    "mcp_call": _McpCallHostItem,
-    "code_interpreter_call": _CodeHostItem,
-    "image_generation_call": _ImageHostItem,
-}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.closing_line
-#
-# The last status line of an answer, of the pipe and of the agents.
-# --------------------------------------------------------------------------------------
-
-
-class AnswerFigures(NamedTuple):
-    """What an answer took."""
-
-    seconds: float
-    is_failure: bool = False
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
-    usage: Usage | None = None
-    cost: float | None = None
-    """US dollars; None if it is unknown or not shown."""
-    notes: int = 0
-    """Lines above this one: the page hides them until somebody opens them."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
-
-
-def closing_line(figures: AnswerFigures) -> str:
-    """Return the line: time, rounds, tokens and cost, as far as they are known.
-
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if figures.is_failure else "Finished in"
-    parts = [f"{word} {_duration(figures.seconds)}"]
-    if figures.rounds:
-        parts.append(plural(figures.rounds, "round"))
-    if figures.tool_calls:
-        parts.append(plural(figures.tool_calls, "tool call"))
-    if figures.usage:
-        parts.append(_tokens(figures.usage))
-    if figures.cost is not None:
-        parts.append(format_money(figures.cost))
-    if figures.notes:
-        parts.append(plural(figures.notes, "note"))
-    if figures.usage_note:
-        parts.append(figures.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.commentary
-#
-# Commentary of the model, shown as progress beside the answer.
-#
-# The page draws the text of an item of unknown type at its place between the cards, and
-# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
-# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
-# turn"). So commentary is a quotation in an item of our own:
-#
-#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
-#
-# If a run ends with commentary, that is the answer, because there is no other.
-# --------------------------------------------------------------------------------------
-
-
-class Commentary:
-    """Shows one message of commentary; `place` is that of its item.
-
-    `_length` counts the characters of its quotation, `_stored_length` those that the
-    host has stored.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
-        self.place = len(shown.items)
-        self._shown = shown
-        self._quoted: list[str] = []
-        self._length = 0
-        self._stored_length = 0
-        self._ended: ItemDone | None = None
-        self._marker = ""
-        self._marker_place = self.place
-
-    def render(self, event: ItemEvent, marker: str) -> Chunks:
-        """Yield the chunks for an event of the item; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from self._shown.add_files(event.card)
-
-    def break_off(self) -> Chunks:
-        """Yield the end of commentary that the run did not end."""
-        if self._ended is None:
-            yield self._whole("incomplete")
-
-    def become_answer(self, closing: Item | None) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
-        if self._ended is None or self._ended.item != closing:
-            return
-        if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.place]
-            emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.place, emptied)
-        head = {"id": self._shown.items[self._marker_place].get("id")}
-        answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_place, answer)
-
-    def _grow(self, text: str) -> Chunks:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
-        if not text:
-            return
-        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
-        self._quoted.append(quoted)
-        self._length += len(quoted)
-        if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.place, "text", quoted)
-        else:
-            yield self._whole("in_progress")
-
-    def _whole(self, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
-        self._stored_length = self._length
-        item = self._shown.items[self.place]
-        whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.place, whole)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker behind it."""
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
-        if marker:
-            self._marker = marker
-            self._marker_place = len(self._shown.items)
-            yield from self._shown.add_marker(marker)
-
-
-def _quotation(text: str) -> str:
-    """Return a text as a quotation in Markdown."""
-    return "> " + _continued_quotation(text) if text else ""
-
-
-def _continued_quotation(text: str) -> str:
-    """Return more text of a quotation that has begun."""
-    return text.replace("\n", "\n> ")
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page draws none without a text."""
-    return {
-        "type": COMMENTARY_TYPE,
-        "id": item.get("id") or "",
-        "status": status,
-        "content": [{"type": "output_text", "text": text}] if text else [],
-    }
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.native
-#
-# Run events as Open WebUI's native events, and the last status line of an answer.
-#
-# The host builds the items that it shows and stores from events of the Responses API, so
-# a run looks like Open WebUI's own and is the same after a reload. The events differ from
-# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
-# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
-# encrypted content, and an empty `choices` delta for stream filters that look for one.
-# --------------------------------------------------------------------------------------
-
-
-_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
-
-
-def _end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        yield from shown.add(end)
-
-
-class HostedView(Protocol):
-    """Shows the items of OpenAI's own tools, like `HostedItems`."""
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-
-
-class NativeRenderer:
-    """Shows one run; `shown` has what the host stored so far.
-
-    Of each item on the page, by its output index: its place among the host's items,
-    the marker in front of its text, when it began, and the part of its last text.
-    """
-
-    def __init__(
-        self,
-        now: Callable[[], float],
-        make_hosted: Callable[[OutputItems], HostedView] | None = None,
-    ) -> None:
-        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
-
-        Without the latter they are not shown, and there is no last status line.
-        """
-        self._now = now
-        self._began = now()
-        self.shown = OutputItems()
-        self._hosted = make_hosted(self.shown) if make_hosted else None
-        self._commentary: dict[int, Commentary] = {}
-        self._next_marker = ""
-        self._notes = 0
-        self._places: dict[int, int] = {}
-        self._markers: dict[int, str] = {}
-        self._started: dict[int, float] = {}
-        self._last_part: dict[int, int] = {}
-
-    def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
-        match event:
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event)
-            case ItemAdded() if _is_shown(event.item):
-                yield self._start(event)
-            case ItemDone() if event.output_index in self._places:
-                yield from self._end(event)
-            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._render_other(event)
-            case Marker():
-                self._next_marker = event.text
-            case ToolOutput():
-                yield from self.shown.answer(event)
-            case RunDone():
-                yield from self._end_run(event)
-            case _:
-                yield from self._render_beside(event)
-
-    def _render_other(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
-        index = event.output_index
-        if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self.shown)
-        if index in self._commentary:
-            yield from self._commentary[index].render(event, self._take_marker())
-        elif self._hosted:
-            yield from self._hosted.render(event)
-
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks for events that are not items of the run."""
-        match event:
-            case SourceCited():
-                yield host_event("source", event.source)
-            case Status():
-                if event.sentence:
-                    self._notes += 1
-                yield status_chunk(event.sentence)
-            case StoredRecord():
-                yield from self.shown.add_record(event, self._place_of(event))
-            case TurnDetails():
-                yield from self.shown.add_details(event)
-
-    def _place_of(self, stored: StoredRecord) -> int | None:
-        """Return the place of the item that a record belongs to; None for the end."""
-        index = stored.output_index
-        if index is None:
-            return None
-        commentary = self._commentary.get(index)
-        return commentary.place if commentary else self._places.get(index)
-
-    def _take_marker(self) -> str:
-        """Return the marker that waits for the next text, once."""
-        marker = self._next_marker
-        self._next_marker = ""
-        return marker
-
-    def _end_run(self, event: RunDone) -> Chunks:
-        """Yield the end of what is open, the last lines, and the usage."""
-        if self._hosted:
-            yield from self._hosted.break_off(event)
-        for commentary in self._commentary.values():
-            yield from commentary.break_off()
-        closing = closing_commentary(event.output)
-        for commentary in self._commentary.values():
-            yield from commentary.become_answer(closing)
-        has_failed = event.ending.is_failure
-        if has_failed:
-            yield from self.shown.break_off_calls()
-        marker = self._take_marker()
-        if marker:
-            yield from self.shown.add_marker(marker)
-        yield from self.shown.show_files(is_last=True)
-        yield from _end_after_code(self.shown)
-        if self._has_closing_line(event):
-            yield status_chunk(closing_line(self._figures(event)))
-        usage = host_usage(event)
-        if usage:
-            yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if has_failed:
-            yield error_chunk(event.ending.sentence)
-
-    def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes."""
-        if self._hosted is None:
-            return False
-        if event.ending.is_failure:
-            return self._notes > 0
-        return not open_calls(event.output)
-
-    def _figures(self, event: RunDone) -> AnswerFigures:
-        """Return what the last line says of the run."""
-        return AnswerFigures(
-            seconds=self._now() - self._began,
-            is_failure=event.ending.is_failure,
-            usage=event.usage,
-            cost=event.cost,
-            notes=self._notes,
-            usage_note=event.usage_note,
-        )
-
-    def _start(self, event: ItemAdded) -> Chunk:
-        """Return the beginning of an item."""
-        self._places[event.output_index] = len(self.shown.items)
-        self._started[event.output_index] = self._now()
-        return self.shown.begin(begun_host_item(event.item))
-
-    def _grow(self, event: TextDelta) -> Chunks:
-        """Yield more text, behind the marker that waited for it."""
-        marker = self._take_marker()
-        if marker:
-            self._markers[event.output_index] = marker
-        text = marker + self._gap(event) + event.text
-        if text:
-            yield self.shown.grow(self._places[event.output_index], event.kind, text)
-
-    def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
-        is_thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if is_thought and event.part != last_part else ""
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item, or its other form; a failed thought frees its index."""
-        index = event.output_index
-        place = self._places[index]
-        match item_type(event.item):
-            case _ if event.item == NO_THOUGHT:
-                del self._places[index]
-                item = {**self.shown.items[place], "type": "openai_responses:end"}
-            case "message":
-                text = self._markers.get(index, "") + event.shown
-                item = message_host_item(event.item, text)
-            case "reasoning":
-                seconds = self._now() - self._started[index]
-                item = reasoning_host_item(event.item, round(seconds))
-            case _:
-                item = call_host_item(event.item)
-        yield self.shown.end(place, item)
-        yield from self.shown.add_files(event.card)
-
-
-def _is_shown(item: Item) -> bool:
-    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.host_tools
 #
 # What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -14915,72 +14140,6 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.images
-#
-# Pictures that an answer made, as they are stored and sent back.
-# --------------------------------------------------------------------------------------
-
-
-def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_image_call(event.item) or not files:
-        return event.item
-    stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
-        stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
-
-
-def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_image_call(item) and isinstance(item.get("stored"), str)
-
-
-def stored_image_ids(
-    parts: Iterable[ChatPart], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    if not file_ids:  # the texts need not be searched
-        return []
-    ulids: set[str] = set()
-    for part in parts:
-        if isinstance(part, AssistantText):
-            ulids.update(part.ulids)
-            ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
-
-
-def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
-
-    A picture that the user may no longer read is left out.
-    """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.storage.output_carrier
 #
 # Records carried by the host's own stored output of a message.
@@ -15223,6 +14382,979 @@ def _host_text(item: Item) -> str:
 
 def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.images
+#
+# Pictures that an answer made, as they are stored and sent back.
+# --------------------------------------------------------------------------------------
+
+
+def stored_item(event: ItemDone) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_image_call(event.item) or not files:
+        return event.item
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
+
+
+def is_stored_image(item: JsonObject) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_image_call(item) and isinstance(item.get("stored"), str)
+
+
+def stored_image_ids(
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures in the answers of a chat."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+
+
+def restore_images(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by id.
+
+    A picture that the user may no longer read is left out.
+    """
+    return {
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        for ulid, record in records.items()
+    }
+
+
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
+    for item in payload:
+        if not is_stored_image(item):
+            yield item
+        elif item["stored"] in pictures:
+            yield {**item, "result": pictures[item["stored"]]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.items
+#
+# The host's output items of one message, and the events that make them.
+#
+# The host builds these items from events. The place of an item counts over all responses
+# of a run, and each event has an empty `choices` delta for stream filters that look for
+# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+#
+# The page shows a call before it has an output. The host would run a call that never gets
+# one, even if its arguments are incomplete, and would leave a call without a status out
+# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
+#
+# The host stores an item of unknown type unchanged and sends it to no model, and the page
+# draws nothing for one without `content`. So records can be stored as items:
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
+#      "before": id of a message item, "kept": what a message key would hold}
+#
+# Without an item in `before` the record belongs to the end of its message.
+#
+# A chunk that shows files on the page has no choice: otherwise the host would send them
+# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
+# --------------------------------------------------------------------------------------
+
+
+def call_host_item(item: Item) -> Item:
+    """Return a call in the host's form; the text of a custom call is an argument."""
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_host_item(event: ToolOutput) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    call_id = event.item["call_id"]
+    output = event.item["output"]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    else:
+        parts = [{"type": "input_text", "text": output}]
+    item = {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+    }
+    for name in ("files", "embeds"):
+        if name in event.card:
+            item[name] = event.card[name]
+    return item
+
+
+def begun_host_item(item: Item) -> Item:
+    """Return an item at its beginning; its texts follow as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_host_item(begun), "arguments": ""}
+    return begun
+
+
+def message_host_item(item: Item, text: str) -> Item:
+    """Return a message with one text; refusals are shown as well."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_host_item(item: Item, seconds: int) -> Item:
+    """Return reasoning with its texts as one part each, and its duration."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(part_text(part) for part in parts)
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Remove fields that readers of the chat cannot use and others should not get."""
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+_FEW_FILES = 32
+"""So many are shown again with each file; of more the page is told less often."""
+
+
+class OutputItems:
+    """Makes the events; `items` and `files` are what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Start without items."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+        self._turn_start = 0
+        self._files_due = 0
+        self._answered: set[object] = set()
+        self._open_calls: dict[object, int] = {}
+        self._records: dict[object, int] = {}
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item at the last place."""
+        place = len(self.items)
+        self.items.append(item)
+        self._note_call(place, item)
+        return _native("output_item.added", place, item=item)
+
+    def _note_call(self, place: int, item: Item) -> None:
+        """Remember which calls are open."""
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = place
+
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `place`."""
+        self.items[place] = item
+        self._note_call(place, item)
+        return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
+
+    def add(self, item: Item) -> Chunks:
+        """Yield the events of an item that is complete at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Chunks:
+        """Yield a separate message for a marker that no text follows."""
+        place = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_host_item(item))
+        yield self.end(place, item)
+
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta."""
+        index_name = "summary_index" if kind == "summary" else "content_index"
+        fields = {
+            "item_id": self.items[place].get("id"),
+            index_name: 0,
+            "delta": text,
+        }
+        return _native(_DELTA_TYPES[kind], place, **fields)
+
+    def add_files(self, card: JsonObject) -> Chunks:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        files = card.get("files")
+        if not files:
+            return
+        yield host_event("files", {"files": files})
+        if self.files:
+            yield from self.show_files(files)
+        self.files += files
+
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
+        """Yield the chunk that shows files on the page only, with some `more`.
+
+        It has all files, so if they are many, it comes less often; the last one for
+        them.
+        """
+        count = len(self.files)
+        is_due = count > _FEW_FILES if is_last else count >= self._files_due
+        if not is_due:
+            return
+        self._files_due = count + count // _FEW_FILES
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        yield {**event, "choices": []}
+
+    def answer(self, event: ToolOutput) -> Chunks:
+        """Yield the output of a call in the form in which the host would store it."""
+        place = self._open_calls.get(event.item["call_id"])
+        if place is not None and event.failed:
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
+
+    def break_off_calls(self) -> Chunks:
+        """Yield outputs for calls that a broken answer left open."""
+        for place in list(self._open_calls.values()):
+            yield from self.break_off(place, _NOT_RUN)
+
+    def break_off(self, place: int, why: str) -> Chunks:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+
+    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+        """Yield the events of a record, which may replace an earlier one.
+
+        `place` is that of the item whose text follows.
+        """
+        before = "" if place is None else self.items[place].get("id") or ""
+        record = {**stored.item, "before": before}
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
+
+    def add_details(self, turn: TurnDetails) -> Chunks:
+        """Yield the reasoning of a response again, now with its details, if any."""
+        places = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        for place in places:
+            if is_reasoning(self.items[place]):
+                yield self.update(place, reasoning_details=list(turn.details))
+                return
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    """Return an event of the Responses API as the host takes it."""
+    return {
+        "type": f"response.{kind}",
+        "output_index": place,
+        **fields,
+        "choices": [{"index": 0, "delta": {}}],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.hosted
+#
+# What the page shows of the items that OpenAI's own tools make.
+#
+# A picture stands above the text, in the message's list of files. The host stores the
+# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
+# unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
+# Of several `files` events the page would show only the last one, although the host
+# stores all of them.
+#
+# In its older mode of tools the host takes code at the end of an answer for a request to
+# run it, and calls the pipe again (the same, "Rounds of tools").
+#
+# The page has cards for searches on the web and in files, which show the queries. The
+# pages that were found are in a status line (docs/reference/open-webui.md, "Native
+# events").
+#
+# A call of a remote server looks like a call of the host's own tools. The host never runs
+# it, because it has an output, or because it was not complete.
+# --------------------------------------------------------------------------------------
+
+
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = HOSTED_CARDS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                yield status_chunk(_list_message(event.item))
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem:
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def render(self, event: RunEvent) -> Chunks:
+        """Yield the chunks for an event."""
+        raise NotImplementedError
+
+
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
+
+
+class _ImageHostItem(_HostedItem):
+    """A picture: a status line, sketches, and the file at the end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield status_chunk("Generating an image")
+            case PartialImage():
+                sketch = {"result": event.image, "output_format": event.form}
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([picture])
+            case ItemDone():
+                yield from self._end(event)
+                yield from self._shown.add_files(event.card)
+            case _:
+                yield from self._note(_BROKE_OFF)
+                yield from self._shown.show_files()
+
+    def _end(self, event: ItemDone) -> Chunks:
+        """Yield that the picture is there, or why it is not."""
+        notes = event.card.get("notes")
+        if notes:
+            yield from self._note(notes[0])
+        elif event.item.get("result"):
+            yield status_chunk("Image generated")
+        else:
+            yield from self._note(_failure(event.item))
+
+    def _note(self, message: str) -> Chunks:
+        """Yield a text that the page draws and that no later turn contains."""
+        number = len(self._shown.items)
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": f"*{message}*"}],
+        }
+        yield from self._shown.add(note)
+
+
+def _failure(item: Item) -> str:
+    """Return why a picture was not drawn."""
+    code = value_at(item, "error", "code")
+    return _REFUSED if code == "moderation_blocked" else _FAILED
+
+
+_BROKEN_CODE = "The answer was interrupted before the code had run."
+
+
+class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        super().__init__(shown)
+        self._code: list[str] = []
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
+            case TextDelta():
+                self._code.append(event.text)
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemDone():
+                yield self._shown.end(self._place, code_host_item(event.item))
+                yield from self._shown.add_files(event.card)
+            case _:
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
+                yield self._shown.update(self._place, status="incomplete", code=code)
+
+
+class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
+            case ItemDone():
+                yield self._shown.end(self._place, _search_host_item(event.item))
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
+            case RunDone():
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    """Return a status line that opens to the pages that a search found."""
+    addresses = [strip_tracking(address) for address in search_pages(item)]
+    pages = list(dict.fromkeys(addresses))
+    description = f"Searched {plural(len(pages), 'site')}"
+    queries = ", ".join(search_queries(item))
+    if queries:
+        description += f" for {queries}"
+    status = {
+        "action": "web_search",
+        "description": description,
+        "urls": pages,
+        "done": True,
+    }
+    return host_event("status", status)
+
+
+def _search_host_item(item: Item) -> Item:
+    """Return a search without its results: the host would store them for nobody."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    if isinstance(item.get("action"), dict):
+        shown["action"] = _search_action(item["action"])
+    return shown
+
+
+def _search_action(action: Item) -> Item:
+    """Return what a search did, without its sources and tracking."""
+    shown = {name: value for name, value in action.items() if name != "sources"}
+    if isinstance(shown.get("url"), str):
+        shown["url"] = strip_tracking(shown["url"])
+    return shown
+
+
+_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+
+
+class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
+            case TextDelta():
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemDone():
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
+
+
+def _mcp_call_host_item(item: Item, status: str) -> Item:
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+def _list_message(item: Item) -> str:
+    """Return the status line about the list of a remote server's tools."""
+    label = item.get("server_label")
+    tools = item.get("tools")
+    if item.get("error") or not isinstance(tools, list):
+        return f"{label} did not list its tools: the answer goes on without them."
+    return f"{label} offers {plural(len(tools), 'tool')}."
+
+
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
+    "web_search_call": _SearchHostItem,
+    "file_search_call": _SearchHostItem,
+    "mcp_call": _McpCallHostItem,
+    "code_interpreter_call": _CodeHostItem,
+    "image_generation_call": _ImageHostItem,
+}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.commentary
+#
+# Commentary of the model, shown as progress beside the answer.
+#
+# The page draws the text of an item of unknown type at its place between the cards, and
+# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
+# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
+# turn"). So commentary is a quotation in an item of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# If a run ends with commentary, that is the answer, because there is no other.
+# --------------------------------------------------------------------------------------
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item.
+
+    `_length` counts the characters of its quotation, `_stored_length` those that the
+    host has stored.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted: list[str] = []
+        self._length = 0
+        self._stored_length = 0
+        self._ended: ItemDone | None = None
+        self._marker = ""
+        self._marker_place = self.place
+
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Chunks:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        if self._marker:  # the message takes the marker's place, and this one is empty
+            quotation = self._shown.items[self.place]
+            emptied = _commentary_item(quotation, "", "completed")
+            yield self._shown.end(self.place, emptied)
+        head = {"id": self._shown.items[self._marker_place].get("id")}
+        answer = message_host_item(head, self._marker + self._ended.shown)
+        yield self._shown.end(self._marker_place, answer)
+
+    def _grow(self, text: str) -> Chunks:
+        """Yield the growth, and the whole text each time it has doubled.
+
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
+        """
+        if not text:
+            return
+        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
+        self._quoted.append(quoted)
+        self._length += len(quoted)
+        if self._length < 2 * self._stored_length:
+            yield self._shown.grow(self.place, "text", quoted)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        """Return the event that gives the host the whole text so far."""
+        self._stored_length = self._length
+        item = self._shown.items[self.place]
+        whole = _commentary_item(item, "".join(self._quoted), status)
+        return self._shown.end(self.place, whole)
+
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
+        """Yield the end of the item, and its marker behind it."""
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = marker
+            self._marker_place = len(self._shown.items)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    """Return a text as a quotation in Markdown."""
+    return "> " + _continued_quotation(text) if text else ""
+
+
+def _continued_quotation(text: str) -> str:
+    """Return more text of a quotation that has begun."""
+    return text.replace("\n", "\n> ")
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    """Return the host's item of commentary; the page draws none without a text."""
+    return {
+        "type": COMMENTARY_TYPE,
+        "id": item.get("id") or "",
+        "status": status,
+        "content": [{"type": "output_text", "text": text}] if text else [],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.native
+#
+# Run events as Open WebUI's native events, and the last status line of an answer.
+#
+# The host builds the items that it shows and stores from events of the Responses API, so
+# a run looks like Open WebUI's own and is the same after a reload. The events differ from
+# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
+# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
+# encrypted content, and an empty `choices` delta for stream filters that look for one.
+# --------------------------------------------------------------------------------------
+
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
+
+
+def _end_after_code(shown: OutputItems) -> Chunks:
+    """Yield an invisible item if code would be the last item of a run."""
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
+
+
+class HostedView(Protocol):
+    """Shows the items of OpenAI's own tools, like `HostedItems`."""
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+
+
+class NativeRenderer:
+    """Shows one run; `shown` has what the host stored so far.
+
+    Of each item on the page, by its output index: its place among the host's items,
+    the marker in front of its text, when it began, and the part of its last text.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        make_hosted: Callable[[OutputItems], HostedView] | None = None,
+    ) -> None:
+        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
+
+        Without the latter they are not shown, and there is no last status line.
+        """
+        self._now = now
+        self._began = now()
+        self.shown = OutputItems()
+        self._hosted = make_hosted(self.shown) if make_hosted else None
+        self._commentary: dict[int, Commentary] = {}
+        self._next_marker = ""
+        self._notes = 0
+        self._places: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._last_part: dict[int, int] = {}
+
+    def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
+        match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
+            case ItemAdded() if _is_shown(event.item):
+                yield self._start(event)
+            case ItemDone() if event.output_index in self._places:
+                yield from self._end(event)
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
+                yield from self._render_other(event)
+            case Marker():
+                self._next_marker = event.text
+            case ToolOutput():
+                yield from self.shown.answer(event)
+            case RunDone():
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
+
+    def _render_other(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for commentary and for items of OpenAI's own tools."""
+        index = event.output_index
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self.shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        elif self._hosted:
+            yield from self._hosted.render(event)
+
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for events that are not items of the run."""
+        match event:
+            case SourceCited():
+                yield host_event("source", event.source)
+            case Status():
+                if event.sentence:
+                    self._notes += 1
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                yield from self.shown.add_record(event, self._place_of(event))
+            case TurnDetails():
+                yield from self.shown.add_details(event)
+
+    def _place_of(self, stored: StoredRecord) -> int | None:
+        """Return the place of the item that a record belongs to; None for the end."""
+        index = stored.output_index
+        if index is None:
+            return None
+        commentary = self._commentary.get(index)
+        return commentary.place if commentary else self._places.get(index)
+
+    def _take_marker(self) -> str:
+        """Return the marker that waits for the next text, once."""
+        marker = self._next_marker
+        self._next_marker = ""
+        return marker
+
+    def _end_run(self, event: RunDone) -> Chunks:
+        """Yield the end of what is open, the last lines, and the usage."""
+        if self._hosted:
+            yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
+        has_failed = event.ending.is_failure
+        if has_failed:
+            yield from self.shown.break_off_calls()
+        marker = self._take_marker()
+        if marker:
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
+        if self._has_closing_line(event):
+            yield status_chunk(closing_line(self._figures(event)))
+        usage = host_usage(event)
+        if usage:
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if has_failed:
+            yield error_chunk(event.ending.sentence)
+
+    def _has_closing_line(self, event: RunDone) -> bool:
+        """Say whether a last line is shown: of a failure only one that counts notes."""
+        if self._hosted is None:
+            return False
+        if event.ending.is_failure:
+            return self._notes > 0
+        return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
+
+    def _start(self, event: ItemAdded) -> Chunk:
+        """Return the beginning of an item."""
+        self._places[event.output_index] = len(self.shown.items)
+        self._started[event.output_index] = self._now()
+        return self.shown.begin(begun_host_item(event.item))
+
+    def _grow(self, event: TextDelta) -> Chunks:
+        """Yield more text, behind the marker that waited for it."""
+        marker = self._take_marker()
+        if marker:
+            self._markers[event.output_index] = marker
+        text = marker + self._gap(event) + event.text
+        if text:
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
+
+    def _gap(self, event: TextDelta) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page joins the parts of a summary, so all parts are shown as one.
+        """
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if is_thought and event.part != last_part else ""
+
+    def _end(self, event: ItemDone) -> Chunks:
+        """Yield the end of an item, or its other form; a failed thought frees its index."""
+        index = event.output_index
+        place = self._places[index]
+        match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                del self._places[index]
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
+            case "message":
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
+            case "reasoning":
+                seconds = self._now() - self._started[index]
+                item = reasoning_host_item(event.item, round(seconds))
+            case _:
+                item = call_host_item(event.item)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
+
+
+def _is_shown(item: Item) -> bool:
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 # --------------------------------------------------------------------------------------
@@ -15557,6 +15689,109 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     except ValidationError:
         return False
     return True
+
+
+# --------------------------------------------------------------------------------------
+# shells.administration
+#
+# What the pipe asks of the filter for administrators.
+#
+# The filter is a file of its own (`owui_administration`), so neither imports the other: a
+# test holds the two to these protocols. Only plain data goes between them, and events of
+# the pipe, which the filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
+"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
+        is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
+    ) -> RunEvents:
+        """Return the events of a run, measured if the host exports that."""
+
+    def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, ToolResult],
+        has_failed: Callable[[ToolResult], bool],
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Return the result of a tool, measured if the host exports that."""
+
+    def entra_token(
+        self, base_url: str, scope: str
+    ) -> Coroutine[Any, Any, tuple[str, str]]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
+        """Return what decides about one call; `facts` are `PipeCall.facts`."""
 
 
 # --------------------------------------------------------------------------------------
@@ -16196,10 +16431,6 @@ class Config(NamedTuple):
     log_level: str
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
-    token: str = ""
-    """Of Microsoft Entra ID, if the administrator wants one."""
-    identity: Mapping[str, str] = MappingProxyType({})
-    """Headers that tell the server who asks."""
 
 
 def read_config(
@@ -16467,109 +16698,6 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host.administration
-#
-# What the pipe asks of the filter for administrators.
-#
-# The filter is a file of its own (`owui_administration`), so neither imports the other: a
-# test holds the two to these protocols. Only plain data goes between them, and events of
-# the pipe, which the filter hands back unread.
-# --------------------------------------------------------------------------------------
-
-
-DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
-"""Returns what an event is, in words that the filter knows (`event_words`)."""
-
-
-class UsageAllowance(Protocol):
-    """What the user of a call may use."""
-
-    def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
-
-        `model` is the API's name, with `-pro` for the mode.
-        """
-
-    def forbidden_tools(self) -> Sequence[str]:
-        """Return the types of OpenAI's tools that are not offered."""
-
-    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
-
-    def notices(self) -> Sequence[str]:
-        """Return the lines that stand above an answer."""
-
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
-
-
-class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
-
-    @property
-    def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
-
-    def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
-
-    def return_to(self, host: str, owner: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
-
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-
-    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
-
-
-class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
-
-    @property
-    def limits(self) -> UsageAllowance:
-        """What its user may use."""
-
-    @property
-    def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
-
-    def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
-    ) -> str:
-        """Count responses; return why the run ends, or nothing.
-
-        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
-        is in US dollars, None if it is unknown.
-        """
-
-    def observe_run(
-        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
-    ) -> RunEvents:
-        """Return the events of a run, measured if the host exports that."""
-
-    def observe_tool(
-        self,
-        name: str,
-        work: Coroutine[Any, Any, ToolResult],
-        has_failed: Callable[[ToolResult], bool],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Return the result of a tool, measured if the host exports that."""
-
-    def entra_token(
-        self, base_url: str, scope: str
-    ) -> Coroutine[Any, Any, tuple[str, str]]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
-
-
-class Administration(Protocol):
-    """The filter, while it is active."""
-
-    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
-        """Return what decides about one call; `facts` are `PipeCall.facts`."""
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.host.context
 #
 # What Open WebUI passes to a call beside the chat.
@@ -16577,6 +16705,10 @@ class Administration(Protocol):
 
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Sends an event to the page of the caller, and returns its answer."""
+
+EventEmitter = Callable[[JsonObject], Coroutine[Any, Any, None]]
+"""Sends an event to the page of the caller; the host stores some of them."""
 
 
 class HostContext(NamedTuple):
@@ -16586,7 +16718,7 @@ class HostContext(NamedTuple):
     request: Any
     metadata: JsonObject
     event_call: EventCall | None
-    event_emitter: Any
+    event_emitter: EventEmitter | None
 
 
 # --------------------------------------------------------------------------------------
@@ -16640,7 +16772,7 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.context
 #
-# One call of the pipe: who asks, and what the host passes.
+# One call of the pipe, in two stages: as it arrives, and once it has been checked.
 # --------------------------------------------------------------------------------------
 
 
@@ -16703,8 +16835,15 @@ def read_caller(
     )
 
 
+def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
+    """Return what sends events beside the answer; a title has no page to show them."""
+    if caller.host_reads and not caller.task:
+        return host.event_emitter
+    return None
+
+
 class PipeCall(NamedTuple):
-    """One call of the pipe, and what it shares with others."""
+    """One call of the pipe as it arrives, and what it shares with others."""
 
     body: JsonObject
     caller: Caller
@@ -16719,67 +16858,39 @@ class PipeCall(NamedTuple):
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
+
+class CheckedCall(NamedTuple):
+    """A call that may be answered: where, by which model, with what of its body.
+
+    Settings that cannot be used have raised InvalidRequest by now (`check_call`).
+    """
+
+    body: JsonObject
+    """What the caller may set of it."""
+    messages: list[dict[str, Any]]
+    """Those of the body; none if it has no list of them."""
+    caller: Caller
+    config: Config
+    endpoint: Endpoint
+    """Where its requests go."""
+    model: ResolvedModel
+    """What answers it."""
+    chosen_model: ResolvedModel
+    """The model that was asked for, which may be switched off."""
+    model_id: str
+    """The host's id of the model that was chosen, maybe one of its workspace."""
+    overrides: Mapping[str, ResolvedModel]
+    """The administrator's models, by their names."""
+    capabilities: AccountCapabilities
+    log: RunLog
+    host: HostContext
+    threads: ToolThreads
+    account: CallAccount | None
+
     @property
     def valves(self) -> Valves:
         """The administrator's settings."""
         return self.config.valves
-
-    @property
-    def page(self) -> Any:
-        """What sends events beside the answer; a title made for it has none to show."""
-        waits = self.caller.host_reads and not self.caller.task
-        return self.host.event_emitter if waits else None
-
-    @property
-    def model_id(self) -> str:
-        """The host's id of the model that was chosen, maybe one of its workspace."""
-        return str(self.host.metadata.get("model_id") or self.caller.host_model)
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The messages of the body; none if it has no list of them."""
-        return as_list(self.body.get("messages"))
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where its requests go; raises InvalidRequest for unusable valves."""
-        config = self.config
-        is_admin = self.caller.is_admin
-        made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
-        headers = {**config.identity, **made.extra_headers}
-        return replace(made, token=config.token or made.token, extra_headers=headers)
-
-    @property
-    def model(self) -> ResolvedModel:
-        """What answers the call; raises InvalidRequest for unusable overrides.
-
-        Azure ends its models on other days than OpenAI.
-        """
-        chosen = self.chosen_model
-        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
-        if is_azure:
-            return chosen
-        return replacement(chosen, utc_today()) or chosen
-
-    @property
-    def chosen_model(self) -> ResolvedModel:
-        """The model that was asked for, which may be switched off."""
-        model = self.resolve(self.caller.model)
-        ends = self.capabilities.shutdown_dates.get(model.id)
-        if ends:
-            return model._replace(facts=model.facts._replace(shutdown=ends))
-        return model
-
-    @property
-    def facts(self) -> JsonObject:
-        """What the administration's filter is told of the call."""
-        return {
-            **self.caller._asdict(),
-            "user": self.user,
-            "model": self.caller.model,
-            "base_url": self.valves.BASE_URL,
-            "has_own_key": bool(self.config.own_key),
-        }
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
@@ -16787,10 +16898,41 @@ class PipeCall(NamedTuple):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
-        """Return a model with the administrator's overrides; raises InvalidRequest."""
-        if isinstance(self.config.overrides, InvalidRequest):
-            raise self.config.overrides
-        return resolve_model(name, self.config.overrides)
+        """Return a model with the administrator's overrides."""
+        return resolve_model(name, self.overrides)
+
+
+def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+    """Return a call with the model that answers it at an endpoint.
+
+    Raises InvalidRequest for unusable overrides. Azure ends its models on other days
+    than OpenAI.
+    """
+    caller = call.caller
+    overrides = call.config.overrides
+    if isinstance(overrides, InvalidRequest):
+        raise overrides
+    chosen = resolve_model(caller.model, overrides)
+    ends = call.capabilities.shutdown_dates.get(chosen.id)
+    if ends:
+        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
+    successor = None if endpoint.is_azure else replacement(chosen, utc_today())
+    return CheckedCall(
+        body=call.body,
+        messages=as_list(call.body.get("messages")),
+        caller=caller,
+        config=call.config,
+        endpoint=endpoint,
+        model=successor or chosen,
+        chosen_model=chosen,
+        model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        overrides=overrides,
+        capabilities=call.capabilities,
+        log=call.log,
+        host=call.host,
+        threads=call.threads,
+        account=call.account,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -16898,11 +17040,11 @@ async def active_administration(request: Any) -> Administration | None:
     return administration
 
 
-async def legacy_model(model_id: str) -> Any:
-    """Return the row of a model whose function calling is legacy, else None."""
+async def is_legacy_model(model_id: str) -> bool:
+    """Say whether the function calling of a stored model is legacy."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
-    return row if params.get("function_calling") == "legacy" else None
+    return bool(params.get("function_calling") == "legacy")
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
@@ -16950,15 +17092,18 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     return {**metadata, "features": {**asked, "web_search": False}}
 
 
-async def make_native(row: Any) -> bool:
+async def make_native(model_id: str) -> bool:
     """Set the function calling of a model to native; say whether the host did it.
 
     Nothing else of its row changes: without grants the host keeps the existing ones.
     """
+    models = _host_name("models.models", "Models")
+    row = await models.get_model_by_id(model_id)
+    if row is None:
+        return False
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
-    models = _host_name("models.models", "Models")
     return await models.update_model_by_id(row.id, form) is not None
 
 
@@ -17129,7 +17274,7 @@ class _Permission(NamedTuple):
     """An administrator's parameters of the model, which hold."""
 
 
-async def permitted_call(call: PipeCall) -> PipeCall:
+async def permitted_call(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller = call.caller
     words = comma_list(call.config.expert.caller_may_set.lower())
@@ -17211,6 +17356,106 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     most = may.longest
     asked = clamp_number(value, 0, most + 1, 0) if most else 0
     return asked > most and value != may.stored.get(name)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.checking
+#
+# Decides whether and where a call is answered: the one place that refuses a call.
+#
+# The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
+# through it, too.
+# --------------------------------------------------------------------------------------
+
+
+_NO_ENTRA = (
+    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
+    "has to install it."
+)
+
+
+async def check_call(call: PipeCall) -> CheckedCall:
+    """Return the call with where and by what it is answered, and what it may set.
+
+    A call that has an account already is answered where that says now. Raises
+    InvalidRequest for what an administrator or the caller has to change.
+    """
+    if call.account is None:
+        call = await _with_account(call)
+    if call.account and call.account.endpoints:
+        call = _at_endpoint(call, call.account.endpoints)
+    config = call.config
+    is_admin = call.caller.is_admin
+    endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+    if config.valves.AUTH == "entra_id" and not config.own_key:
+        call, endpoint = await _with_entra_token(call, endpoint)
+    endpoint = await _with_identity(call, endpoint)
+    return await permitted_call(resolve_call(call, endpoint))
+
+
+async def _with_account(call: PipeCall) -> PipeCall:
+    """Return the call with what the administration's filter decides, if it is active."""
+    administration = await active_administration(call.host.request)
+    if administration is None:
+        return call
+    return call._replace(account=await administration.begin(call_facts(call)))
+
+
+def call_facts(call: PipeCall) -> JsonObject:
+    """Return what the administration's filter is told of a call."""
+    return {
+        **call.caller._asdict(),
+        "user": call.user,
+        "model": call.caller.model,
+        "base_url": call.config.valves.BASE_URL,
+        "has_own_key": bool(call.config.own_key),
+    }
+
+
+def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
+    """Return the call with the valves of its endpoint; raises InvalidRequest."""
+    if endpoints.problem:
+        raise InvalidRequest(endpoints.problem)
+    config = call.config
+    replaced = dict(endpoints.valves())
+    key = replaced["API_KEY"]
+    if key:
+        call.log.hide(key)
+        config = config._replace(secrets=(*config.secrets, key))
+    scope = replaced.pop("ENTRA_SCOPE", "")
+    expert = config.expert.model_copy(update={"entra_scope": scope})
+    valves = config.valves.model_copy(update=replaced)
+    return call._replace(config=config._replace(valves=valves, expert=expert))
+
+
+async def _with_entra_token(
+    call: PipeCall, endpoint: Endpoint
+) -> tuple[PipeCall, Endpoint]:
+    """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
+    if call.account is None:
+        raise InvalidRequest(_NO_ENTRA)
+    config = call.config
+    base_url = config.valves.BASE_URL
+    scope = config.expert.entra_scope
+    token, problem = await call.account.entra_token(base_url, scope)
+    if problem:
+        raise InvalidRequest(problem)
+    call.log.hide(token)
+    config = config._replace(secrets=(*config.secrets, token))
+    return call._replace(config=config), replace(endpoint, token=token)
+
+
+async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint with headers that tell the server who asks, if it may know.
+
+    EXTRA_HEADERS have priority over them.
+    """
+    forwards = call.config.valves.FORWARD_USER_INFO
+    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
+        identity = await identity_headers(call.host, call.caller.user_id)
+        headers = {**identity, **endpoint.extra_headers}
+        return replace(endpoint, extra_headers=headers)
+    return endpoint
 
 
 # --------------------------------------------------------------------------------------
@@ -17461,6 +17706,195 @@ async def load_stored_images(
         if held:
             pictures[file_id] = held.decode()
     return restore_images(records, pictures)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.keys
+#
+# The keys of a chat: what is stored is signed, and in part encrypted.
+#
+# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# Open WebUI has. It is imported when it is used, so a server without it still loads the
+# pipe, and stores less.
+# --------------------------------------------------------------------------------------
+
+
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
+
+
+class ChatKeys:
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
+
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = _cipher(secret) if secret else None
+        self._user_id = user_id
+        self._chat_id = chat_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
+        if self._cipher is None:
+            return ""
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce = whole[:_NONCE_BYTES]
+            rest = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
+        except Exception:
+            return None
+
+    def _scope(self, message_id: str) -> bytes:
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
+
+
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
+
+
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.stored_chat
+#
+# What the row of a chat holds when an answer begins.
+# --------------------------------------------------------------------------------------
+
+
+_HISTORY = "history"
+
+
+class StoredChat(NamedTuple):
+    """A chat as the host stores it, with what earlier answers recorded."""
+
+    messages: JsonObject
+    """The host's messages, by id."""
+    records: dict[str, Record]
+    repairs: tuple[ChatRepair, ...]
+    """What refusals of this chat showed."""
+    sent: dict[str, SentContext]
+    """What earlier runs sent in addition, by the ids of the answers."""
+    answer_repairs: tuple[ChatRepair, ...]
+    """Those of the `repairs` that earlier runs of this answer stored."""
+    row_values: JsonObject
+    """The values in keys of the row; those in answers are the host's to remove."""
+    size: int
+    """About how many entries the chat has."""
+
+
+async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
+    """Return what is stored of the caller's own chat, or None if it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    size = count_entries([kept, _messages_of(chat)], 3)
+    return await run_work(
+        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+    )
+
+
+def _parse_chat(
+    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+) -> StoredChat:
+    """Return what a chat holds in keys of its row and in its answers."""
+    messages = _messages_of(chat)
+    in_answers = output_values(messages)
+    everything = {**chat, **in_answers}
+    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
+    in_row = {key: value for key, value in values.items() if key not in in_answers}
+    own_value = values.get(message_key(message_id))
+    return StoredChat(
+        messages=messages,
+        records=read_records(values, keys.sign),
+        repairs=stored_repairs(values.values()),
+        sent=read_sent_context(values, keys.unseal),
+        answer_repairs=stored_repairs([own_value]),
+        row_values=in_row,
+        size=size,
+    )
+
+
+def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.cache_comparison
+#
+# Has OpenAI compare a request with that of the answer before it.
+#
+# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
+# --------------------------------------------------------------------------------------
+
+
+_LONGEST_ID = 200
+
+
+def with_cache_comparison(
+    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+) -> ResponsesRequest:
+    """Return a request that names the response before it, if that is wanted and known.
+
+    Other servers refuse the field.
+    """
+    if stored is None or not call.endpoint.is_openai:
+        return request
+    if not call.config.expert.prompt_cache_diagnostics:
+        return request
+    earlier = _earlier_response_id(stored, call.caller.message_id)
+    if not earlier or not call.resolve(request.model).facts.diagnostics:
+        return request
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    return request.model_copy(update={"prompt_cache_options": options})
+
+
+def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
+    """Return the id of the response before an answer, or nothing.
+
+    The host has that answer in front of this one's question, with the id in its usage.
+    """
+    answer = as_mapping(stored.messages.get(answer_id))
+    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
+    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
+    response_id = as_text(value_at(earlier, "usage", "response_id"))
+    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
+        return ""
+    return response_id
 
 
 # --------------------------------------------------------------------------------------
@@ -18045,285 +18479,6 @@ def _run_at_once(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.store.chat_store
-#
-# Where the records of a chat are written and read, signed and in part encrypted.
-#
-# The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user, chat and message, so that a copy in another chat, or a clone of a
-# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
-# Open WebUI has. It is imported when it is used, so a server without it still loads the
-# pipe, and stores less.
-# --------------------------------------------------------------------------------------
-
-
-_PURPOSE = "openai_responses_pipe "
-_NONCE_BYTES = 12
-
-
-class ChatKeys:
-    """Signs what is stored for one user, and encrypts what is stored in one chat."""
-
-    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
-        """Derive the keys; without a secret nothing is signed or encrypted."""
-        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _cipher(secret) if secret else None
-        self._user_id = user_id
-        self._chat_id = chat_id
-
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
-
-        Empty if that is impossible.
-        """
-        if self._cipher is None:
-            return ""
-        nonce = os.urandom(_NONCE_BYTES)
-        text = json.dumps(value).encode()
-        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
-        return base64.b64encode(nonce + sealed).decode("ascii")
-
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
-
-        What is not ours, or was changed, raises exceptions of the package's own.
-        """
-        if self._cipher is None:
-            return None
-        try:
-            whole = base64.b64decode(sealed, validate=True)
-            nonce = whole[:_NONCE_BYTES]
-            rest = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            return json.loads(text)
-        except Exception:
-            return None
-
-    def _scope(self, message_id: str) -> bytes:
-        """Return what a value is bound to: a client chooses the ids of its messages."""
-        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
-
-
-def _cipher(secret: str) -> Any:
-    key = derive_key(secret, f"{_PURPOSE}sent")
-    try:
-        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
-    except ImportError:
-        return None
-
-
-_HISTORY = "history"
-_FEW = 32
-"""Records of one message: each is written at once."""
-_LAST_TRIES = 3
-"""In each the host waits five seconds for SQLite."""
-
-
-class ChatStore:
-    """The records of one chat; writes go to the key of one message.
-
-    The first write also cleans up the values of older messages.
-
-    `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers; `repairs` is what refusals
-    of this chat showed.
-    """
-
-    carrier: Carrier = "markers"
-    size = 0
-    """About how many entries the chat has."""
-
-    def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
-        """Begin with what `chat` holds; the host takes the records in answers along."""
-        self.messages = _messages_of(chat)
-        in_answers = output_values(self.messages)
-        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
-        chat = {**chat, **in_answers}
-        self.records = read_records(chat, keys.sign)
-        self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
-        self.sent = read_sent_context(chat, keys.unseal)
-        self._is_behind = False
-        self._writing: asyncio.Task[None] | None = None
-        self._due = 0
-        self._unshown: list[StoredRecord] = []
-        self._caller = caller
-        self._keys = keys
-        self._key = message_key(caller.message_id)
-        self._stale_values = {key: chat[key] for key in rows}
-        self._repairs = stored_repairs([chat.get(self._key)])
-        self._own = {
-            ulid: record
-            for ulid, record in self.records.items()
-            if record.message_id == caller.message_id
-        }
-
-    def write_beside(self, record: Record, output_index: int | None = None) -> None:
-        """Store `record`, whose marker tells its place, beside what goes on.
-
-        The text need not wait for it, and a stop does not end it. `flush` waits for it,
-        and writes what an error kept from being stored.
-        """
-        del output_index
-        self._writing = asyncio.create_task(self._write_after(self._writing, record))
-
-    async def _write_after(
-        self, earlier: asyncio.Task[None] | None, record: Record
-    ) -> None:
-        if earlier:
-            await earlier
-        with suppress(Exception):
-            await self.write(record)
-
-    async def write(self, record: Record) -> None:
-        """Store `record`; if the host refuses it, it waits for the next write.
-
-        Its marker is shown anyway, because later it would have another place. A marker
-        that names nothing in the end is removed when it is read. As each write has all
-        records of the message, some of many wait, too.
-        """
-        self._own[record.ulid] = record
-        self._is_behind = True
-        if len(self._own) >= self._due:
-            await self._write()
-
-    def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends in addition to the chat, for the next write.
-
-        It replaces what an earlier run of the same message sent.
-        """
-        message_id = self._caller.message_id
-        has_earlier = self.sent.pop(message_id, None) is not None
-        is_empty = sent == SentContext()
-        if not is_empty:
-            self.sent[message_id] = sent
-        if has_earlier or not is_empty:
-            self._is_behind = True
-
-    async def flush(self) -> bool:
-        """Store everything that is not stored yet; say whether that succeeded.
-
-        It is tried several times: another process may hold SQLite's lock for longer
-        than the host waits, and the answer has been shown by now.
-        """
-        await self._settle()
-        for _ in range(_LAST_TRIES):
-            if not self._is_behind:
-                break
-            await self._write()
-        return not self._is_behind
-
-    async def _settle(self) -> None:
-        """Wait for the writes that have begun."""
-        if self._writing:
-            await asyncio.shield(self._writing)
-
-    async def add_repair(self, repair: ChatRepair) -> None:
-        """Store what made this chat acceptable to the server, for later turns."""
-        await self._settle()
-        self._repairs = _with_newest(self._repairs, repair)
-        self.repairs = _with_newest(self.repairs, repair)
-        await self._write()
-
-    async def _write(self) -> None:
-        self._due = len(self._own) + len(self._own) // _FEW
-        values = await run_work(self.size, self._values)
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
-        if not self._is_behind:
-            self._stale_values = {}
-
-    def _values(self) -> dict[str, Any]:
-        sign = self._keys.sign
-        value = self._with_sent(write_records(self._own, sign, self._repairs))
-        room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._stale_values, self.messages, self._key, room)
-        return {**others, self._key: value}
-
-    def _with_sent(self, value: JsonObject) -> JsonObject:
-        message_id = self._caller.message_id
-        sent = self.sent.get(message_id)
-        sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
-        return add_sent_context(value, sealed)
-
-    def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs, each once."""
-        unsent = self._unshown
-        self._unshown = []
-        return unsent
-
-    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
-        """Return a chat with the outputs that earlier answers of its branch stored.
-
-        `replaced_id` names the answer that is asked for anew, if the model is shown it.
-        """
-        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
-        return restore_from_outputs(parts, outputs)
-
-
-def _with_newest(
-    repairs: tuple[ChatRepair, ...], newest: ChatRepair
-) -> tuple[ChatRepair, ...]:
-    """Return `repairs` with one more, each once, without the oldest of too many."""
-    if newest in repairs:
-        return repairs
-    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
-
-
-class _OutputStore(ChatStore):
-    """Writes no row: records go into the answer's own output."""
-
-    carrier = "output"
-    _context_record_id = ""
-    """The record that holds what was sent."""
-
-    def write_beside(self, record: Record, output_index: int | None = None) -> None:
-        """Give `record` to the answer, which says the item that it belongs to."""
-        self._give(record.ulid, {record.ulid: record}, output_index)
-
-    async def _write(self) -> None:
-        self._give(new_ulid(), {})
-
-    def _give(
-        self, ulid: str, records: Mapping[str, Record], index: int | None = None
-    ) -> None:
-        value = write_records(records, self._keys.sign, self._repairs)
-        if (
-            self._is_behind or ulid == self._context_record_id
-        ):  # which may be written again
-            value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind = False
-            self._context_record_id = ulid
-        self._unshown.append(StoredRecord(record_item(ulid, value), index))
-
-
-def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
-    """Return the keys for the caller's chat on this server."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    return ChatKeys(secret, caller.user_id, caller.chat_id)
-
-
-async def open_store(
-    caller: Caller, valves: Valves, keys: ChatKeys
-) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None if it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    if chat is None:
-        return None
-    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    size = count_entries([kept, _messages_of(chat)], 3)
-    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    opened = await run_work(size, lambda: store(caller, kept, keys))
-    opened.size = size
-    return opened
-
-
-def _messages_of(chat: JsonObject) -> JsonObject:
-    """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(value_at(chat, _HISTORY, "messages"))
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.prepare.request
 #
 # What a request has beside the chat: tools, settings, parameters; and that of a task.
@@ -18342,30 +18497,31 @@ _BATCH_SHARE = 5
 class PreparedRequest(NamedTuple):
     """One request, and where its answer is stored."""
 
-    call: PipeCall
+    call: CheckedCall
     request: ResponsesRequest
-    endpoint: Endpoint
     origin: Origin
     limits: Limits
-    store: ChatStore | None = None
-    """None if nothing is stored."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    keys: ChatKeys | None = None
+    """Sign and encrypt what the chat itself carries."""
+    stored: StoredChat | None = None
+    """The chat's row; None if nothing is stored."""
+    sent: SentContext | None = None
+    """What the row gets as sent beside the chat; None: it stays as it is."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
     reason: str = ""
     """Why this model was chosen: the answer begins with it."""
     notices: tuple[str, ...] = ()
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    sign: Sign | None = None
-    """Signs what the chat itself carries."""
     cites: bool = False
     """Whether its tools give sources."""
-    records: Mapping[str, Record] = MappingProxyType({})
-    """What earlier answers of the chat stored."""
 
 
-def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
@@ -18375,7 +18531,7 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
-def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
     Those of Open WebUI's own chats always are; a call of a tool that it does not have
@@ -18388,7 +18544,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 
 
 def request_settings(
-    call: PipeCall, tools: OfferedTools, model: ResolvedModel
+    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
     config = call.config
@@ -18433,12 +18589,12 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     return sent.model_copy(update={"repairs": ()}) == built
 
 
-def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     return call.capabilities.repairs.repairs(repair_scope(call, model))
 
 
-def repair_scope(call: PipeCall, model: str) -> RepairScope:
+def repair_scope(call: CheckedCall, model: str) -> RepairScope:
     """Return whose requests a repair is about."""
     return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
@@ -18451,7 +18607,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
+def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
     """Return parameters of the API; the caller's own replace them.
 
     The same chat and user always get the same values, because the prompt cache and,
@@ -18476,7 +18632,7 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     return given_values(chosen)
 
 
-def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
@@ -18497,7 +18653,7 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-def tool_user(call: PipeCall) -> ToolUser:
+def tool_user(call: CheckedCall) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
     return ToolUser(
@@ -18509,20 +18665,19 @@ def tool_user(call: PipeCall) -> ToolUser:
     )
 
 
-def build_task_request(call: PipeCall) -> PreparedRequest:
+def build_task_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = call.endpoint
-    model = _task_model(call, endpoint)
+    model = _task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, endpoint)
+    origin = origin_at(model.family, call.endpoint)
     limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, endpoint, origin, limits)
+    return PreparedRequest(call, request, origin, limits)
 
 
-def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: CheckedCall) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     A server other than OpenAI's may not have the default model.
@@ -18530,9 +18685,9 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     valves = call.valves
     wanted = valves.TASK_MODEL.strip()
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == OPENAI_HOST):
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _task_lack(endpoint, model.id) not in call.capabilities:
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
             return model
     return call.model
 
@@ -18547,7 +18702,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
@@ -18572,9 +18727,9 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
 class _Chat(NamedTuple):
     """A chat between two passes."""
 
-    call: PipeCall
+    call: CheckedCall
     model: ResolvedModel
-    store: ChatStore | None
+    stored: StoredChat | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
@@ -18582,6 +18737,8 @@ class _Chat(NamedTuple):
     verbosity: str = ""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
+    sent: SentContext | None = None
+    """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
     @property
     def replaced_id(self) -> str:
@@ -18600,62 +18757,62 @@ class _Chat(NamedTuple):
         return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
-async def build_chat_request(call: PipeCall) -> PreparedRequest:
+async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller)
-    store = await open_store(call.caller, call.valves, keys)
-    size = count_entries(call.messages, 2) + (store.size if store else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin = origin_at(chat.model.family, endpoint)
+    stored = await read_stored_chat(call.caller, keys)
+    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
     items = await _history(chat, origin, size)
     changed = {"input": items, "instructions": chat.instructions or None}
     request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
-        request,
-        endpoint,
+        with_cache_comparison(call, request, stored),
         origin,
         run_limits(call.config.expert, chat.model),
-        store,
         call_toolset(call, tools),
+        keys=keys,
+        stored=stored,
+        sent=chat.sent,
+        records=chat.records,
         reason=reason,
         notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
-        sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        records=chat.records,
     )
 
 
 def _read_messages(
-    call: PipeCall, sign: Sign | None, store: ChatStore | None
+    call: CheckedCall, sign: Sign | None, stored: StoredChat | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, store)
+    model, reason = _choose_model(call, parts, stored)
     if call.account:
         lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, instructions, parts, records, tools)
+    chat = _Chat(call, model, stored, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
 
 
 def _choose_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the sentence that says why it was chosen, if any."""
     question = next(iter(user_messages(parts).values()), None)
+    records = stored.records.values() if stored else ()
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,
         tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={r.origin.family for r in store.records.values()} if store else set(),
+        earlier={record.origin.family for record in records},
     )
     if choice is None:
         return call.model, ""
@@ -18668,7 +18825,7 @@ _LEFT_OUT = "a developer's message in its row was left out"
 
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
-    rows = chat.store.messages if chat.store else {}
+    rows = chat.stored.messages if chat.stored else {}
     call = chat.call
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
@@ -18689,10 +18846,13 @@ def _take_directive(chat: _Chat) -> _Chat:
 
 def _restore_outputs(chat: _Chat) -> _Chat:
     """Put the stored outputs of earlier answers in the place of their text."""
-    if not chat.store:
+    stored = chat.stored
+    if stored is None:
         return chat
-    parts = chat.store.restore(chat.parts, chat.replaced_id)
-    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+    message_id = chat.call.caller.message_id
+    outputs = stored_outputs(stored.messages, message_id, chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **stored.records})
 
 
 def _build_flat(chat: _Chat) -> _Chat:
@@ -18702,7 +18862,7 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
-    stored = chat.store.repairs if chat.store else ()
+    stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable: Sequence[str] = ()
@@ -18719,19 +18879,24 @@ def _build_flat(chat: _Chat) -> _Chat:
 def _restore_prefix(chat: _Chat) -> _Chat:
     """Keep the instructions and the chat as they were sent before.
 
-    What is sent for the first time is given to the store.
+    What is sent for the first time stands in `sent`.
     """
     call = chat.call
-    store = chat.store
     parts = chat.parts
-    if store is None or not stored_messages(parts):
+    if chat.stored is None or not stored_messages(parts):
         return chat
+    sent = dict(chat.stored.sent)
     if not chat.continues:
-        store.set_sent(_sent_now(chat, store))
-    request, items = _with_turns(chat, store)
-    told = _told_instructions(chat, store.sent)
+        # An earlier run of the same message does not count: a client chooses the ids.
+        sent.pop(call.caller.message_id, None)
+        sent_now = _sent_now(chat, sent)
+        chat = chat._replace(sent=sent_now)
+        if sent_now != SentContext():
+            sent[call.caller.message_id] = sent_now
+    request, items = _with_turns(chat, sent)
+    told = _told_instructions(chat, sent)
     changes = told.changes if told else {}
-    prefix = apply_sent_context(parts, store.sent, changes, items)
+    prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
     if told is None:
         return chat
@@ -18743,14 +18908,9 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     return chat._replace(instructions=told.first)
 
 
-def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
-    """Return what this run sends beside the chat, compared with earlier answers.
-
-    An earlier run of the same message does not count: a client chooses the ids.
-    """
-    answer_id = chat.call.caller.message_id
+def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers."""
     facts = chat.model.facts
-    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
     sent = SentContext()
     if chat.is_stable:
         told = _told_instructions(chat, earlier)
@@ -18777,10 +18937,10 @@ def _told_instructions(
 
 
 def _with_turns(
-    chat: _Chat, store: ChatStore
+    chat: _Chat, sent: Mapping[str, SentContext]
 ) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
     """Return the request as its model's first turn had it, and what later ones added."""
-    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    turns = model_turns(chat.parts, sent, chat.request.model)
     if chat.call.caller.message_id not in turns:
         return chat.request, {}
     return append_turns(chat.request, turns, _appended(chat))
@@ -18831,7 +18991,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.store.repairs if chat.store else ()
+    repairs = chat.stored.repairs if chat.stored else ()
     return await run_work(
         size,
         lambda: fit_input(
@@ -18849,12 +19009,35 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.present.costs
+#
+# What responses cost.
+# --------------------------------------------------------------------------------------
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
+    call = prepared.call
+    request = prepared.request
+    own = call.config.prices
+    if isinstance(own, InvalidRequest):
+        return None
+    facts = call.resolve(request.model).facts
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    asked = request.service_tier or ""
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
+    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.present.report
 #
-# What the log and the current user are told about a run.
-#
-# The log gets requests and endings. The user gets notices above an answer: costs, models
-# with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
+# What the log and the current user are told about a run: its request and its end.
 # --------------------------------------------------------------------------------------
 
 
@@ -18868,46 +19051,16 @@ _INTERNAL_ERROR = (
 )
 
 
-_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
-_LONGEST_ID = 200
-
-
-def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
-    """Return a request that has OpenAI compare it with the answer before it.
-
-    The host has that answer in front of this one's question, with the id of its
-    response in its usage. Other servers refuse the field.
-    """
-    call = prepared.call
-    request = prepared.request
-    store = prepared.store
-    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
-    if not (asks and store and call.resolve(request.model).facts.diagnostics):
-        return prepared
-    row = as_mapping(store.messages.get(call.caller.message_id))
-    for _ in range(2):
-        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(value_at(row, "usage", "response_id"))
-    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
-        return prepared
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    changed = request.model_copy(update={"prompt_cache_options": options})
-    return prepared._replace(request=changed)
-
-
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request = prepared.request
     call = prepared.call
     call.log.line(
         "DEBUG",
-        f"request to {prepared.endpoint.host}: {request.model}, "
+        f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
+        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
@@ -18917,6 +19070,10 @@ def report_request(prepared: PreparedRequest) -> None:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+"""What is logged of why the prompt cache missed."""
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -18954,7 +19111,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
+def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
     """Log a failure; return it with the message to show.
 
     Administrators also see what the server said. `trace` still has the response id.
@@ -18963,7 +19120,9 @@ def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
     code = api_word(error.code or ended.ending.code)
     group = api_word(error.type)
     param = api_word(error.param)
-    answer = server_message(call, f"{trace.subject} {error.message}".strip())
+    answer = server_message(
+        call.config.secrets, f"{trace.subject} {error.message}".strip()
+    )
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, {_ids_in_log(trace)}. {answer}",
@@ -18971,7 +19130,7 @@ def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
     message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    message = _with_error_id(call, message)
+    message = _with_error_id(call.log, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
     return ended.ending._replace(sentence=message)
@@ -19042,24 +19201,24 @@ _MAX_SHOWN_TEXT = 500
 _MAX_READ_TEXT = 5000
 
 
-def server_message(call: PipeCall, text: str) -> str:
+def server_message(secrets: Iterable[str], text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
+    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
     shown = redacted[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 
-def report_exception(call: PipeCall, error: Exception) -> str:
+def report_exception(log: RunLog, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        call.log.warn(f"nothing was sent: {error}")
-        return _with_error_id(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return _with_error_id(call, _INTERNAL_ERROR)
+        log.warn(f"nothing was sent: {error}")
+        return _with_error_id(log, str(error))
+    log.line("ERROR", describe_exception(error))
+    return _with_error_id(log, _INTERNAL_ERROR)
 
 
-def _with_error_id(call: PipeCall, sentence: str) -> str:
-    return f"{sentence} (Error id: {call.log.run_id})"
+def _with_error_id(log: RunLog, sentence: str) -> str:
+    return f"{sentence} (Error id: {log.run_id})"
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
@@ -19073,7 +19232,7 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
+def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if not removed:
         return
@@ -19088,7 +19247,7 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
     """Return what the audit log writes about a request."""
     payload = prepared.request.payload()
-    host = prepared.endpoint.host
+    host = prepared.call.endpoint.host
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
@@ -19100,23 +19259,53 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     return ended._replace(cost=cost)
 
 
-def cost_of_responses(
-    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
-    """Return what responses with this output cost; None if it cannot be known.
+# --------------------------------------------------------------------------------------
+# owui_manifold.present.views
+#
+# The forms of an answer: native events, chunks for plain clients, one whole result.
+# --------------------------------------------------------------------------------------
 
-    Other servers do not say which tier served a response: it is the one asked for.
+
+def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
+    """Return what renders a stream for its reader: Open WebUI or a plain client."""
+    if caller.host_reads:
+        return page_view()
+    return ChunkRenderer(*_response_head(caller))
+
+
+def page_view() -> NativeRenderer:
+    """Return what renders an answer for Open WebUI."""
+    return NativeRenderer(monotonic_seconds, HostedItems)
+
+
+def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
+    """Return the whole answer at once; Open WebUI also gets the output items.
+
+    The page shows no finish_reason: an answer that ended early gets a sentence.
     """
-    call = prepared.call
-    request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
-        return None
-    facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
+    result = completion(ended, *_response_head(caller))
+    if not caller.host_reads:
+        return result
+    if ended.ending.is_failure:
+        result |= error_chunk(ended.ending.sentence)
+    if items:
+        result |= {"output": items}
+    return result
+
+
+def _response_head(caller: Caller) -> tuple[str, int, str]:
+    """Return the id, the time and the model that a result or its chunks carry."""
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.host_model
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.present.notices
+#
+# What people are told above an answer.
+#
+# Models with the older way of tools, models that end, settings that cannot be read or
+# have no effect, and what the administration's filter says.
+# --------------------------------------------------------------------------------------
 
 
 _HOW = (
@@ -19130,21 +19319,20 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notice(call: PipeCall) -> str:
+async def _legacy_notice(call: CheckedCall) -> str:
     """Tell an administrator once about a model with legacy function calling."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
-    row = await legacy_model(call.model_id)
-    if row is None:
+    if not await is_legacy_model(call.model_id):
         return ""
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(call.model_id)
     advice = _DONE if changed else _ADVICE
     notice = f"{_HOW}{advice}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
 
 
-def _valve_notices(call: PipeCall) -> list[str]:
+def _valve_notices(call: CheckedCall) -> list[str]:
     """Log errors in valves; return the notices for this chat.
 
     Only administrators see any. What is left out or asked about because of an error is
@@ -19166,17 +19354,18 @@ def _valve_notices(call: PipeCall) -> list[str]:
     return [*complaints, *notes]
 
 
-def _is_first_notice(call: PipeCall, notice: str) -> bool:
+def _is_first_notice(call: CheckedCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
-def _refusal_notice(call: PipeCall) -> str:
+def _refusal_notice(call: CheckedCall) -> str:
     """Tell a user once about own settings that have no effect."""
     if not call.caller.host_reads:  # nobody would see it
         return ""
-    user, is_new = call.caller.user_id, call.capabilities.first_time
+    user = call.caller.user_id
+    is_new = call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
         return ""
@@ -19221,9 +19410,9 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 class WaitingLines:
     """Tells the page what it waits for, and hides that when it is over."""
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
-        """Wait for nothing yet."""
-        self._call = call
+    def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
+        """Wait for nothing yet; without `emit` there is no page to tell it to."""
+        self._emit = emit
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._since = _NEVER
@@ -19252,10 +19441,9 @@ class WaitingLines:
     def _tell(self, message: str) -> None:
         """Send a line to the page; an empty one hides the last."""
         self._is_shown = bool(message)
-        emit = self._call.page
-        if emit:
+        if self._emit:
             event = status_chunk(message)["event"]
-            self._connections.do_later(emit(event))
+            self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
@@ -19296,12 +19484,13 @@ def check_limits(prepared: PreparedRequest) -> None:
             raise InvalidRequest(refusal)
 
 
-def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+def counted_run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
     request = prepared.request
-    endpoint = prepared.endpoint
+    endpoint = prepared.call.endpoint
     account = prepared.call.account
-    limits = prepared.limits
     if account is None:
         return run(request, endpoint, connections, limits, prepared.toolset)
     counts = _RunCounts(prepared, account)
@@ -19364,6 +19553,258 @@ class _RunCounts:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.store.writers
+#
+# Where the records of an answer are written: the chat's row, or the answer itself.
+# --------------------------------------------------------------------------------------
+
+
+_FEW = 32
+"""Records of one message: each is written at once."""
+_LAST_TRIES = 3
+"""In each the host waits five seconds for SQLite."""
+_NOT_WRITTEN = (
+    "Open WebUI refused to store the items that this chat does not show: later turns go "
+    "on without them. Its database may be locked or full."
+)
+
+
+class StoredAnswer(NamedTuple):
+    """The answer that records belong to."""
+
+    chat_id: str
+    message_id: str
+    chat: StoredChat
+    keys: ChatKeys
+    sent: SentContext | None = None
+    """What its run sends beside the chat; None: what an earlier run sent holds on."""
+
+    def kept_sent(self) -> SentContext | None:
+        """Return what is stored as sent; None for nothing."""
+        if self.sent is None:
+            return self.chat.sent.get(self.message_id)
+        return None if self.sent == SentContext() else self.sent
+
+    def changes_sent(self) -> bool:
+        """Say whether what is stored as sent has to be written."""
+        if self.sent is None:
+            return False
+        return self.message_id in self.chat.sent or self.sent != SentContext()
+
+    def with_sent(self, value: JsonObject) -> dict[str, Any]:
+        """Return the value of the answer's key, with what its run sends."""
+        sent = self.kept_sent()
+        sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
+        return add_sent_context(value, sealed)
+
+
+class RecordWriter(Protocol):
+    """Takes the records of one answer; what it returns has to be shown."""
+
+    carrier: Carrier
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Take a record; it may replace one with the same id."""
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Store what made this chat acceptable to the server, for later turns."""
+
+    async def finish(self) -> list[StoredRecord]:
+        """Store what is not stored yet."""
+
+
+class RowWriter:
+    """Writes into the key of the answer's message in the chat's row.
+
+    The first write also cleans up the values of older messages.
+    """
+
+    carrier: Carrier = "markers"
+
+    def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
+        """Begin with the records that earlier runs of the answer stored."""
+        self._answer = answer
+        self._log = log
+        self._key = message_key(answer.message_id)
+        self._records = {
+            ulid: record
+            for ulid, record in answer.chat.records.items()
+            if record.message_id == answer.message_id
+        }
+        self._repairs = answer.chat.answer_repairs
+        self._stale_values = answer.chat.row_values
+        self._is_behind = answer.changes_sent()
+        self._writing: asyncio.Task[None] | None = None
+        self._due = 0
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Store a record, whose marker tells its place, beside what goes on.
+
+        The text need not wait for it, and a stop does not end it. `finish` waits for it,
+        and writes what an error kept from being stored.
+        """
+        self._writing = asyncio.create_task(
+            self._write_after(self._writing, new.record)
+        )
+        return []
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
+        """Store `record`; if the host refuses it, it waits for the next write.
+
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read. As each write has all
+        records of the message, some of many wait, too.
+        """
+        self._records[record.ulid] = record
+        self._is_behind = True
+        if len(self._records) >= self._due:
+            await self._write()
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Store a repair at once, with the records."""
+        await self._settle()
+        self._repairs = _with_newest(self._repairs, repair)
+        await self._write()
+        return []
+
+    async def finish(self) -> list[StoredRecord]:
+        """Store everything that is not stored yet; the log says if that failed.
+
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
+        """
+        await self._settle()
+        for _ in range(_LAST_TRIES):
+            if not self._is_behind:
+                return []
+            await self._write()
+        if self._is_behind:
+            self._log.warn(_NOT_WRITTEN)
+        return []
+
+    async def _settle(self) -> None:
+        """Wait for the writes that have begun."""
+        if self._writing:
+            await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
+        self._due = len(self._records) + len(self._records) // _FEW
+        values = await run_work(self._answer.chat.size, self._values)
+        self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
+        if not self._is_behind:
+            self._stale_values = {}
+
+    def _values(self) -> dict[str, Any]:
+        """Return the keys to write: the answer's, and those that are cleaned up."""
+        sign = self._answer.keys.sign
+        value = write_records(self._records, sign, self._repairs)
+        value = self._answer.with_sent(value)
+        room = MAX_STORED_KB * 1024 - stored_size(value)
+        messages = self._answer.chat.messages
+        others = prune(self._stale_values, messages, self._key, room)
+        return {**others, self._key: value}
+
+
+class OutputWriter:
+    """Writes no row: records go into the answer's own output."""
+
+    carrier: Carrier = "output"
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        """Begin with the repairs that earlier runs of the answer stored."""
+        self._answer = answer
+        self._repairs = answer.chat.answer_repairs
+        self._is_behind = answer.changes_sent()
+        self._context_record_id = ""
+        """The record that holds what was sent."""
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Return the item of a record, at the place of the text that follows."""
+        ulid = new.record.ulid
+        return [self._item(ulid, {ulid: new.record}, new.output_index)]
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Return an item that holds the repairs."""
+        self._repairs = _with_newest(self._repairs, repair)
+        return [self._item(new_ulid(), {})]
+
+    async def finish(self) -> list[StoredRecord]:
+        """Return an item of what was sent, if no record holds it."""
+        return [self._item(new_ulid(), {})] if self._is_behind else []
+
+    def _item(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> StoredRecord:
+        value = write_records(records, self._answer.keys.sign, self._repairs)
+        # The record that holds what was sent may be written again, and keeps it.
+        if self._is_behind or ulid == self._context_record_id:
+            message_id = self._answer.message_id
+            value = {**self._answer.with_sent(value), "message_id": message_id}
+            self._is_behind = False
+            self._context_record_id = ulid
+        return StoredRecord(record_item(ulid, value), index)
+
+
+def _with_newest(
+    repairs: tuple[ChatRepair, ...], newest: ChatRepair
+) -> tuple[ChatRepair, ...]:
+    """Return `repairs` with one more, each once, without the oldest of too many."""
+    if newest in repairs:
+        return repairs
+    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.answer_records
+#
+# The records of one answer: its events go in, what is shown comes out.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerRecords:
+    """Records one answer, and hands its records to a writer.
+
+    Without a writer the chat has no row: what is recorded travels in the events.
+    Without a recorder nothing is.
+    """
+
+    def __init__(self, recorder: Recorder | None, writer: RecordWriter | None) -> None:
+        """Start before the first event."""
+        self._recorder = recorder
+        self._writer = writer
+
+    async def take(self, event: CitedEvent) -> list[AnswerEvent]:
+        """Return what is shown for an event: the event too, but for the run's end.
+
+        Records follow the text that they belong to: nobody waits for them. At the end
+        of the run all of them are stored, as far as the host allows it.
+        """
+        shown = list[AnswerEvent]()
+        stored = list[StoredRecord]()
+        recorded_events = self._recorder.feed(event) if self._recorder else (event,)
+        for recorded in recorded_events:
+            if not isinstance(recorded, NewRecord | RunDone):
+                shown.append(recorded)
+            elif isinstance(recorded, NewRecord) and self._writer:
+                stored += self._writer.add(recorded)
+        if isinstance(event, RunDone) and self._writer:
+            stored += await self._writer.finish()
+        return [*shown, *stored]
+
+    async def add_repair(self, repair: ChatRepair) -> Sequence[StoredRecord]:
+        """Return what is shown for a repair that later turns of the chat need."""
+        return await self._writer.add_repair(repair) if self._writer else ()
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.store.artifacts
 #
 # Stores the pictures and files of a run in the host before they are shown.
@@ -19385,7 +19826,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(
-        self, call: PipeCall, connections: Connections, patience: Timeouts
+        self, call: CheckedCall, connections: Connections, patience: Timeouts
     ) -> None:
         """Store files for the current user, at the message that is being written.
 
@@ -19531,12 +19972,6 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 # --------------------------------------------------------------------------------------
 
 
-_NOT_WRITTEN = (
-    "Open WebUI refused to store the items that this chat does not show: later turns go "
-    "on without them. Its database may be locked or full."
-)
-
-
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
@@ -19548,10 +19983,10 @@ async def answer_events(
     their reason is for the log alone.
     """
     check_limits(prepared)
-    prepared = compare_cache(prepared)
     call = prepared.call
-    recorder = _recorder(prepared)
+    records = _answer_records(prepared)
     citations = Citations(source_keys(call.host.metadata.get("sources")))
+    cite = citations.feed if call.caller.host_reads else _uncited
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -19559,68 +19994,66 @@ async def answer_events(
     patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
     artifacts = ArtifactStore(call, connections, patience)
     trials = RunTrials()
-    lines = WaitingLines(call, connections)
+    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
-    events = counted_run(prepared._replace(limits=limits), connections)
+    events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):
                 yield line
-            await _remember(prepared, trials.note(arrived))
+            repaired = await _remember(prepared, records, trials.note(arrived))
             event = await artifacts.stored(_without_reason(call, arrived))
-            if event is None:
-                continue
-            cited_events: Iterable[CitedEvent] = (event,)
-            if call.caller.host_reads:
-                cited_events = citations.feed(event)
-            for cited in cited_events:
-                for shown in await _write_records(prepared, recorder, cited):
+            for cited in cite(event) if event else ():
+                for shown in await records.take(cited):
                     yield shown
+            for record in repaired:
+                yield record
             if isinstance(event, RunDone):
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
 
 
-async def _write_records(
-    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
-) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end.
-
-    The answer's own records follow the text that they belong to: nobody waits for them.
-    """
-    store = prepared.store
-    shown = list[AnswerEvent]()
-    recorded_events = recorder.feed(event) if recorder else (event,)
-    for recorded in recorded_events:
-        if not isinstance(recorded, NewRecord | RunDone):
-            shown.append(recorded)
-        elif isinstance(recorded, NewRecord) and store:
-            store.write_beside(*recorded)
-    if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.warn(_NOT_WRITTEN)
-    if store:
-        shown += store.take_unsent()
-    return shown
+def _uncited(event: RunEvent) -> Iterable[CitedEvent]:
+    """Return an event as it is: plain clients get the model's own texts."""
+    return (event,)
 
 
-def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    """Return the recorder of a chat; None where nothing can be stored."""
-    caller = prepared.call.caller
-    store = prepared.store
-    remembers = prepared.call.valves.remembers_reasoning()
-    if not store and not (remembers and caller.host_reads and not caller.task):
-        return None
+def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
+    """Return what records an answer; where nothing can be stored, nothing is."""
+    call = prepared.call
+    caller = call.caller
+    writer = _record_writer(prepared)
+    remembers = call.valves.remembers_reasoning()
+    if not writer and not (remembers and caller.host_reads and not caller.task):
+        return AnswerRecords(None, None)
     scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        carrier=store.carrier if store else "details",
-        sign=prepared.sign,
+        carrier=writer.carrier if writer else "details",
+        sign=prepared.keys.sign if prepared.keys else None,
     )
-    return Recorder(scope, _new_record)
+    return AnswerRecords(Recorder(scope, _new_record), writer)
+
+
+def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
+    """Return what writes the records of an answer; None if its chat has no row."""
+    if prepared.stored is None or prepared.keys is None:
+        return None
+    call = prepared.call
+    answer = StoredAnswer(
+        chat_id=call.caller.chat_id,
+        message_id=call.caller.message_id,
+        chat=prepared.stored,
+        keys=prepared.keys,
+        sent=prepared.sent,
+    )
+    if call.valves.HISTORY_CARRIER == "output":
+        return OutputWriter(answer)
+    return RowWriter(answer, call.log)
 
 
 def _new_record() -> tuple[str, int]:
@@ -19628,28 +20061,35 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+def _without_reason(call: CheckedCall, event: RunEvent) -> RunEvent:
     """Log what happens before an answer; return the event as people see it."""
     if not isinstance(event, Status):
         return event
-    reason = server_message(call, event.reason)
+    reason = server_message(call.config.secrets, event.reason)
     call.log.warn(f"{event.sentence} {reason}".strip())
     return Status(event.sentence)
 
 
-async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
-    """Remember what made a request acceptable: for its chat, or for its server."""
+async def _remember(
+    prepared: PreparedRequest, records: AnswerRecords, confirmed: Sequence[Trial]
+) -> list[StoredRecord]:
+    """Remember what made a request acceptable: for its chat, or for its server.
+
+    Returns what is shown for those of the chat.
+    """
     call = prepared.call
-    store = prepared.store
     scope = repair_scope(call, prepared.request.model)
+    shown = list[StoredRecord]()
     for trial in confirmed:
         repair = trial.repair
-        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+        has_row = prepared.stored is not None
+        if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
             if trial.is_lasting:
-                await store.add_repair(repair)
-            continue
-        configured = partial(is_as_configured, prepared)
-        call.capabilities.repairs.learn(scope, trial, configured)
+                shown += await records.add_repair(repair)
+        else:
+            configured = partial(is_as_configured, prepared)
+            call.capabilities.repairs.learn(scope, trial, configured)
+    return shown
 
 
 # --------------------------------------------------------------------------------------
@@ -19699,7 +20139,7 @@ class _Diagnostics:
     Nothing is sent twice: a failure is what is looked for.
     """
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
+    def __init__(self, call: CheckedCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -19782,19 +20222,19 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
-def is_check_command(call: PipeCall) -> bool:
+def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_user_text(call: PipeCall) -> str:
+def last_user_text(call: CheckedCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
 def run_diagnostics(
-    call: PipeCall, connections: Connections
+    call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())
@@ -19827,40 +20267,21 @@ async def stream_lines(
 # --------------------------------------------------------------------------------------
 
 
-def at_endpoint(call: PipeCall) -> PipeCall:
-    """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    endpoints = call.account.endpoints if call.account else None
-    if endpoints is None:
-        return call
-    if endpoints.problem:
-        raise InvalidRequest(endpoints.problem)
-    config = call.config
-    replaced = dict(endpoints.valves())
-    key = replaced["API_KEY"]
-    if key:
-        call.log.hide(key)
-        config = config._replace(secrets=(*config.secrets, key))
-    scope = replaced.pop("ENTRA_SCOPE", "")
-    expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=replaced)
-    return call._replace(config=config._replace(valves=valves, expert=expert))
-
-
 async def answer_with_failover(
     prepared: PreparedRequest,
     endpoints: EndpointQueue,
-    permit: Callable[[], Awaitable[PipeCall]],
+    check: Callable[[], Awaitable[CheckedCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
-    chosen then. A record waits for the next event: that of a failure is not stored.
+    `prepared` is for the first of the `endpoints`; `check` returns the call at the one
+    that is chosen then. A record waits for the next event: that of a failure is not stored.
     """
     begun = False
     home = _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account):
-        prepared = await build_chat_request(await permit())
+        prepared = await build_chat_request(await check())
     while True:
         if home:
             loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
@@ -19884,7 +20305,7 @@ async def answer_with_failover(
             else:
                 return
         yield Status(notice)
-        prepared = await build_chat_request(await permit())
+        prepared = await build_chat_request(await check())
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
@@ -19903,10 +20324,6 @@ def _last_origin(prepared: PreparedRequest) -> Origin | None:
 # --------------------------------------------------------------------------------------
 
 
-_NO_ENTRA = (
-    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
-    "has to install it."
-)
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
 
@@ -19977,7 +20394,7 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         failed = True
-        view = _new_view(call)
+        view = stream_view(call.caller)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -19986,28 +20403,21 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call, error))
+            yield error_chunk(report_exception(call.log, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host.
 
-        The page shows no finish_reason: an answer that ended early gets a sentence. The
-        host would show the text of an exception.
+        The host would show the text of an exception.
         """
+        emit = page_emitter(call.caller, call.host)
         try:
-            ended, items = await self._watch(call, await self._answer(call))
+            ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            return error_chunk(report_exception(call, error))
-        result = completion(ended, *_response_head(call))
-        if not call.caller.host_reads:
-            return result
-        if ended.ending.is_failure:
-            result |= error_chunk(ended.ending.sentence)
-        if items:
-            result |= {"output": items}
-        return result
+            return error_chunk(report_exception(call.log, error))
+        return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed.
@@ -20020,85 +20430,53 @@ class Pipe:
             call.log.warn(_NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await self._permitted(call))
+            text = await self._task_text(await check_call(call))
         except Exception as error:
-            report_exception(call, error)
+            report_exception(call.log, error)
         return task_result(text, call.caller.host_model)
 
-    async def _task_text(self, call: PipeCall) -> str:
+    async def _task_text(self, call: CheckedCall) -> str:
         """Return a task's text; the chat's model does what TASK_MODEL may not."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended, _ = await self._watch(call, events)
+            ended, _ = await self._watch(events)
             if not lacks_task_model(request, ended):
                 return "" if ended.ending.is_failure else completion_text(ended)
 
-    async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+    async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of a chat's answer, or of a check of the set-up."""
-        permitted = await self._permitted(call)
+        call = await check_call(arrived)
         if is_check_command(call):
-            return run_diagnostics(permitted, self._connections)
-        account = permitted.account
+            return run_diagnostics(call, self._connections)
+        account = call.account
         lines = account.limits.usage_answer(last_user_text(call)) if account else None
         if lines:
             return stream_lines(lines)
-        request = await build_chat_request(permitted)
+        request = await build_chat_request(call)
         if account and account.endpoints:
-            permit = partial(self._permitted, call._replace(account=account))
+            check_again = partial(check_call, arrived._replace(account=account))
             return answer_with_failover(
-                request, account.endpoints, permit, self._connections
+                request, account.endpoints, check_again, self._connections
             )
         return answer_events(request, self._connections)
 
-    async def _permitted(self, call: PipeCall) -> PipeCall:
-        """Return the call with what its caller may set, and with what proves who asks."""
-        asked = None if call.account else call.host.request
-        administration = await active_administration(asked)
-        if administration:
-            account = await administration.begin(call.facts)
-            call = call._replace(account=account)
-        call = at_endpoint(call)
-        config = call.config
-        valves = call.valves
-        endpoint = call.endpoint
-        if valves.AUTH == "entra_id" and not config.own_key:
-            if not call.account:
-                raise InvalidRequest(_NO_ENTRA)
-            ask = call.account.entra_token
-            token, problem = await ask(valves.BASE_URL, config.expert.entra_scope)
-            if problem:
-                raise InvalidRequest(problem)
-            config = config._replace(token=token, secrets=(*config.secrets, token))
-            call.log.hide(token)
-        forwards = valves.FORWARD_USER_INFO
-        if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
-            headers = await identity_headers(call.host, call.caller.user_id)
-            config = config._replace(identity=headers)
-        return await permitted_call(call._replace(config=config))
-
     async def _watch(
-        self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
+        self,
+        events: AsyncGenerator[AnswerEvent, None],
+        emit: EventEmitter | None = None,
     ) -> tuple[RunDone, list[Item]]:
-        """Read `events`; return their end and the items for the host."""
+        """Read `events`; return their end and the items for the host.
+
+        What only a page shows, a status or a source, is emitted meanwhile.
+        """
         ended = RunDone(CUT)
-        view = NativeRenderer(monotonic_seconds, HostedItems)
+        view = page_view()
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
-                    if "event" in chunk and call.page:  # a status, or a source
-                        await call.page(chunk["event"])
-                ended = event if isinstance(event, RunDone) else ended
+                    if emit and "event" in chunk:
+                        await emit(chunk["event"])
+                if isinstance(event, RunDone):
+                    ended = event
         return ended, view.shown.items
-
-
-def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
-    """Return what renders the stream for its reader: Open WebUI or a plain client."""
-    if call.caller.host_reads:
-        return NativeRenderer(monotonic_seconds, HostedItems)
-    return ChunkRenderer(*_response_head(call))
-
-
-def _response_head(call: PipeCall) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model

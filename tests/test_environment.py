@@ -190,7 +190,7 @@ def test_chosen_tests_need_what_their_marks_say(
 
 
 def test_every_need_has_its_mark(pytestconfig: pytest.Config) -> None:
-    """A misspelt mark would never be asked for."""
+    """A misspelled mark would never be asked for."""
     declared = [line.split(":")[0] for line in pytestconfig.getini("markers")]
 
     assert set(MARKS) <= set(declared)

@@ -1,4 +1,4 @@
-"""docs/security.md lists all that outlives a request, and nothing of it grows for ever.
+"""docs/reference/attacks.md lists all that outlives a request; none of it grows for ever.
 
 What is kept is found in the objects themselves: a new memory needs a line of the table.
 """
@@ -32,7 +32,7 @@ from toolbox.sandbox.workspaces import Workspace
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-PAGE = (Path(__file__).resolve().parents[1] / "docs/security.md").read_text()
+PAGE = (Path(__file__).resolve().parents[1] / "docs/reference/attacks.md").read_text()
 RUNNING = "none"
 """Stands in the table for what is there only while something runs."""
 FEW, MANY = 40, 160

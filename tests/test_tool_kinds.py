@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from call_sample import call_of, chat
 
+from calls.sample import call_of, chat
 from openai_responses.items import ITEM_KINDS, Item, maker_of, tool_kind
 from openai_responses.tool_kinds import TOOL_KINDS, ToolKind
 from owui_administration.limits import UserLimits

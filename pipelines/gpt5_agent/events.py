@@ -6,7 +6,8 @@ from typing import Any, Literal, NamedTuple
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.models.usage import Usage
-from owui_chat.closing_line import AnswerFigures, closing_line
+from strategies.context import ContextSource
+from strategies.metadata import RunMetadata
 
 AgentState = Literal[
     "thinking",
@@ -66,14 +67,6 @@ class RoundEnded(NamedTuple):
     continues: bool = False
 
 
-class ContextSource(NamedTuple):
-    """A text that was given to the model."""
-
-    name: str
-    text: str
-    url: str = ""
-
-
 class ToolCallRequested(NamedTuple):
     """A call that waits for approval; `security_warning` is set if it can do harm.
 
@@ -93,50 +86,6 @@ class NewMessage(NamedTuple):
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
-
-
-class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
-
-    strategy: str
-    model: str
-    ending: str
-    rounds: int
-    tool_calls: int
-    latency: float
-    price: float = 0.0
-    usage: Usage = Usage()
-
-    def describe(self, notes: int = 0) -> str:
-        """Return the line that people read; `notes` are the lines above it."""
-        figures = AnswerFigures(
-            seconds=self.latency,
-            is_failure=self.ending != "completed",
-            rounds=self.rounds,
-            tool_calls=self.tool_calls,
-            usage=self.usage,
-            cost=self.price or None,
-            notes=notes,
-        )
-        return closing_line(figures)
-
-    def wire(self) -> dict[str, Any]:
-        """Return the JSON object that is shown and stored."""
-        return {
-            "strategy": self.strategy,
-            "model": self.model,
-            "ending": self.ending,
-            "rounds": self.rounds,
-            "tool_calls": self.tool_calls,
-            "latency": round(self.latency, 3),
-            "total_price": round(self.price, 8),
-            "currency": "USD",
-            "prompt_tokens": self.usage.input,
-            "completion_tokens": self.usage.output,
-            "total_tokens": self.usage.total,
-            "cached_tokens": self.usage.cached,
-            "reasoning_tokens": self.usage.reasoning,
-        }
 
 
 class ExecutionEnded(NamedTuple):

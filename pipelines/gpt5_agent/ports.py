@@ -3,9 +3,6 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
-
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -111,23 +108,6 @@ class Listener(Protocol):
 
     async def on_stop(self) -> None:
         """Stop and close everything."""
-
-
-class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins.
-
-    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
-    turns. In a file the keys are in camel case or snake case.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
-    )
-
-    system_prompt: str
-    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:

@@ -1,10 +1,9 @@
 """The question to the agent, with its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from gpt5_agent.events import RunMetadata
-from gpt5_agent.ports import Guide, StoreFile, Tool
+from gpt5_agent.ports import StoreFile, Tool
 from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
@@ -13,37 +12,8 @@ from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
-
-Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
-
-PolicyStyle = Literal["full", "lean", "auto"]
-ChosenStyle = Literal["full", "lean"]
-
-
-class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
-
-    instruction: str = ""
-    overrides: str = ""
-    style: PolicyStyle = "full"
-    guide: Guide = Guide(system_prompt="")
-
-
-class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit.
-
-    `seconds` are those of the model and of the tools that run here.
-    """
-
-    iterations: int = 6
-    seconds: float = 0.0
-    tokens: int = 0
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, 30))
+from strategies.metadata import RunMetadata
+from strategies.parameters import StrategyParameters
 
 
 class OwnToolSettings(NamedTuple):
@@ -79,15 +49,13 @@ class AgentRequest(NamedTuple):
     """
 
     strategy: str
-    model: str
+    parameters: StrategyParameters
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
     limits: Limits = Limits()
     settings: Settings = Settings()
-    persona: Persona = Persona()
-    budget: AgentLimits = AgentLimits()
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None

@@ -2,7 +2,7 @@
 
 `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 what a call costs, what a request offers and what goes back follow it. What only a host
-knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
 `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 them lacks.
 """
@@ -63,6 +63,8 @@ _KINDS = (
     ToolKind(
         "web_search",
         older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
         items={"web_search_call": ItemKind(required=("action",), is_call=True)},
         include="web_search_call.action.sources",
         refused_at_minimal=True,
@@ -86,12 +88,15 @@ _KINDS = (
             "headers",
         ),
         items={
+            # Without the list the API asks the server again at each request.
             "mcp_list_tools": ItemKind(required=("server_label", "tools")),
             "mcp_call": ItemKind(
                 required=("server_label", "name", "arguments"),
                 text=("arguments", "arguments"),
                 is_call=True,
             ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
             "mcp_approval_request": ItemKind(
                 required=("id", "server_label", "name", "arguments"),
                 returned="same_run",
@@ -121,6 +126,8 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
     ),

@@ -53,7 +53,13 @@ TARGETS = (
     Target(
         entry="owui_manifold.pipe",
         host_class="Pipe",
-        packages=("openai_responses", "owui_chat", "shells", "owui_manifold"),
+        packages=(
+            "openai_responses",
+            "owui_chat",
+            "shells",
+            "strategies",
+            "owui_manifold",
+        ),
         folders=("pipes",),
         output="pipes/openai_responses_manifold.py",
         requirements=frozenset({"aiohttp", "pydantic", "open_webui"}),
@@ -62,7 +68,14 @@ TARGETS = (
     Target(
         entry="gpt5_agent.pipeline",
         host_class="Pipeline",
-        packages=("openai_responses", "owui_chat", "shells", "toolbox", "gpt5_agent"),
+        packages=(
+            "openai_responses",
+            "owui_chat",
+            "shells",
+            "strategies",
+            "toolbox",
+            "gpt5_agent",
+        ),
         folders=("pipes", "pipelines"),
         output="pipelines/gpt5_agent_strategies.py",
         requirements=frozenset({"aiohttp", "pydantic"}),

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from bench.host import open_pipe
-from bench.servers import Address
+from bench.host import Address, open_pipe
 from recorded.answers import describe_difference
 from recorded.rows import Difference, Recording
 from recorded.shown import (

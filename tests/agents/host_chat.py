@@ -71,7 +71,7 @@ class HostChat:
         given = json.loads(json.dumps(self.host.convert(self.output)))
         asked = self.asked._replace(messages=[*self.messages, *given])
         events = await events_of(asked, self.provider)
-        model = resolve_model(self.asked.model)
+        model = resolve_model(self.asked.parameters.model)
         origin = origin_at(model.family, self.asked.endpoint)
         view = HostRenderer(self.emits_thoughts, origin, self.asked.sign)
         chunks = [chunk for event in events for chunk in view.show(event)]

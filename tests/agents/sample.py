@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import fields
 from typing import Any
 
 from gpt5_agent.agent.loop import run_agent
-from gpt5_agent.agent.thoughts import read_answer_text
-from gpt5_agent.events import AgentEvent, ExecutionEnded, RunMetadata, StateChanged
+from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
 from gpt5_agent.ports import ModelAnswer
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.endings import CUT, Ending
@@ -15,6 +15,9 @@ from openai_responses.items import Item, is_call
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.connections import Connections
 from runs.sample import call, run_of
+from strategies.metadata import RunMetadata
+from strategies.parameters import StrategyParameters
+from strategies.thoughts import read_answer_text
 
 Json = dict[str, Any]
 CITY: Json = {
@@ -82,13 +85,17 @@ class ScriptedProvider:
         yield ModelAnswer(not found, found, text, run_end=ended)
 
 
+PARAMETERS = [field.name for field in fields(StrategyParameters)]
+
+
 def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentRequest:
-    """A question with tools of the agent's own."""
+    """A question with tools of the agent's own; `more` may hold parameters."""
+    parameters = {key: more.pop(key) for key in PARAMETERS if key in more}
     own = more.pop("own", OwnToolSettings(tools=tools))
     messages = more.pop("messages", [{"role": "user", "content": said}])
     return AgentRequest(
         strategy="gpt5_function_calling",
-        model=more.pop("model", "gpt-5"),
+        parameters=StrategyParameters(**{"model": "gpt-5", **parameters}),
         messages=messages,
         body=more.pop("body", {}),
         endpoint=more.pop("endpoint", ENDPOINT),

@@ -5,8 +5,18 @@ from types import SimpleNamespace
 from typing import Any
 
 from calls.valves import expert
-from owui_manifold.call.config import AccountCapabilities, Config, read_config
-from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.config import (
+    AccountCapabilities,
+    Config,
+    build_endpoint,
+    read_config,
+)
+from owui_manifold.call.context import (
+    Caller,
+    CheckedCall,
+    PipeCall,
+    resolve_call,
+)
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import HostContext
@@ -53,7 +63,7 @@ def valves_for(sim: Simulator, **more: Any) -> Valves:
     return Valves.model_validate({**given, **more})
 
 
-def call_of(
+def arrived_call(
     body: Json,
     valves: Valves,
     caller: Caller | None = None,
@@ -76,6 +86,21 @@ def call_of(
         context,
         ToolThreads(),
     )
+
+
+def call_of(
+    body: Json,
+    valves: Valves,
+    caller: Caller | None = None,
+    user_valves: UserValves | None = None,
+    host: HostContext | None = None,
+) -> CheckedCall:
+    """The same call, which may be answered; its caller may set all of its body."""
+    call = arrived_call(body, valves, caller, user_valves, host)
+    config = call.config
+    is_admin = call.caller.is_admin
+    endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+    return resolve_call(call, endpoint)
 
 
 def config_of(

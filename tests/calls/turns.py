@@ -4,7 +4,7 @@ from typing import Any
 
 from calls.sample import call_of, host_context, valves_for
 from openai_responses.transport.connections import Connections
-from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
@@ -27,7 +27,9 @@ def row_of(host: StandInHost, *words: str) -> None:
     row.chat = {**row.chat, "history": {"messages": messages}}
 
 
-def asked_as(sim: Simulator, *said: str, model: str = MODEL, **given: Any) -> PipeCall:
+def asked_as(
+    sim: Simulator, *said: str, model: str = MODEL, **given: Any
+) -> CheckedCall:
     """The next question of a chat: what the host gives, after a system message."""
     roles = ("system", "user", "assistant")
     order = [roles[0], *(roles[1 + place % 2] for place in range(len(said) - 1))]
@@ -46,7 +48,7 @@ def asked_as(sim: Simulator, *said: str, model: str = MODEL, **given: Any) -> Pi
     )
 
 
-async def answered(call: PipeCall, connections: Connections) -> None:
+async def answered(call: CheckedCall, connections: Connections) -> None:
     """Ask, and let the answer end."""
     async for _ in answer_events(await build_chat_request(call), connections):
         pass

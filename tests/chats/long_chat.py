@@ -5,7 +5,7 @@ from typing import Any
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
-from owui_manifold.store.chat_store import ChatKeys
+from owui_manifold.store.keys import ChatKeys
 
 Json = dict[str, Any]
 

@@ -13,7 +13,6 @@ from typing import Any, get_args
 import pytest
 
 from agents.sample import ScriptedProvider, calls, question
-from gpt5_agent.agent.policy import find_preset
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import (
@@ -26,11 +25,11 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.ports import (
     AgentContext,
-    Guide,
     ModelAnswer,
     Provider,
     notify_interface,
 )
+from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.views import HostRenderer
 from gpt5_agent.terminal.interface import Terminal
 from gpt5_agent.terminal.session import Session
@@ -41,6 +40,7 @@ from openai_responses.transport.connections import Connections
 from runs.sample import message, reasoning
 from simulator import Simulator
 from stand_in.signing import SIGN
+from strategies.guide import Guide
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

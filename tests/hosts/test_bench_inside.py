@@ -2,8 +2,8 @@
 
 import pytest
 
+from bench.host import Address
 from bench.inside import NATIVE, PIPE, answer, both_ways
-from bench.servers import Address
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI

@@ -153,7 +153,7 @@ async def test_temporary_chat_sends_files_too(
 
 
 @pytest.mark.asyncio
-async def test_too_large_a_file(
+async def test_too_large_file_is_refused_by_name(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
     """The sentence names it; nothing is sent, and the chat goes on."""
@@ -198,7 +198,7 @@ async def test_pictures_are_shown_to_the_model(
 
 
 @pytest.mark.asyncio
-async def test_picture_that_the_model_cannot_read(
+async def test_unreadable_picture_is_refused_by_name(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
     """The sentence names it; nothing is sent, and the chat goes on."""

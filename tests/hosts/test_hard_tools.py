@@ -50,7 +50,9 @@ async def tab(admin: User) -> AsyncIterator[Tab]:
 
 
 @pytest.mark.asyncio
-async def test_tools_that_the_api_would_refuse(tab: Tab, simulator: Simulator) -> None:
+async def test_unusual_tools_do_not_stop_the_chat(
+    tab: Tab, simulator: Simulator
+) -> None:
     """Schemas, names, ids, and too many: the chat goes on, also with another model."""
     called: list[str] = []
 

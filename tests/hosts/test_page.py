@@ -93,7 +93,7 @@ async def test_a_cut_answer_says_so(page: ChatPage) -> None:
     answers.append(await page.last_answer())
     for answer in answers:
         assert "This is turn 1." in answer
-        assert "broke before the answer was finished" in answer
+        assert "broke before the answer was complete" in answer
 
 
 @pytest.mark.asyncio

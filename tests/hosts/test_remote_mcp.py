@@ -190,7 +190,9 @@ async def test_a_broken_valve_is_told_to_administrators(
 
 @pytest.mark.asyncio
 @pytest.mark.browser
-async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
+async def test_page_shows_the_call_and_asks(
+    page: ChatPage, simulator: Simulator
+) -> None:
     """The question with its arguments, then the card, also after a reload."""
     PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)

@@ -84,7 +84,7 @@ async def test_a_user_sets_the_effort_in_the_chats_controls(
     assert page.errors == []
 
 
-async def test_the_administrators_dialog(admins_page: ChatPage) -> None:
+async def test_administrators_dialog_saves_valves(admins_page: ChatPage) -> None:
     """In the order of the valves, with dots for secrets."""
     PICTURES.mkdir(exist_ok=True)
     form = await open_admin_valves(admins_page, PIPE)
@@ -98,7 +98,7 @@ async def test_the_administrators_dialog(admins_page: ChatPage) -> None:
     assert admins_page.errors == []
 
 
-async def test_the_switches_of_the_composer(
+async def test_switches_of_the_composer_are_drawn_and_work(
     page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
     """Three names and icons; one has a menu, and is on for the next message."""

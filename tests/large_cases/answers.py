@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.shell.views import HostRenderer
 from large_cases.chats import (
     MODEL,
@@ -31,6 +30,7 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import write_records
+from strategies.thoughts import ThoughtFilter
 
 Work = Callable[[], object]
 

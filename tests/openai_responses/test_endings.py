@@ -15,10 +15,12 @@ from openai_responses.endings import (
     ASKED_MODEL,
     COMPLETED,
     CUT,
+    FAULTS,
     FINAL_CODES,
     MISALIGNMENT,
     REQUEST_TOO_LARGE,
     SENTENCES,
+    WRONG_KEY,
     Ending,
     ending_of_exception,
     ending_of_failure,
@@ -27,6 +29,7 @@ from openai_responses.endings import (
     failure_status,
     is_final,
     notice_text,
+    refusal_fault,
     refusal_sentence,
 )
 from openai_responses.errors import (
@@ -89,7 +92,7 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
 
 DOINGS = (
     "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
-    "[Rr]egenerate |[Aa]n administrator "
+    "[Rr]egenerate |[Rr]ephrase |[Aa]n administrator "
 )
 
 
@@ -108,9 +111,38 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
         assert sentence[0].isupper()
         assert sentence == " ".join(sentence.split())
         assert sentence.isprintable()
-        assert re.search(DOINGS, sentence)
+        # Where a setting can be the cause, a shell adds what an administrator can do.
+        assert (kind, code) in FAULTS or re.search(DOINGS, sentence)
         for odd in ("{", "}", "None", "CANARY", "<", "Error:", "Traceback", ".."):
             assert odd not in sentence
+
+
+def test_faults_are_those_of_known_endings() -> None:
+    """An entry of another kind or word would say nothing."""
+    assert set(FAULTS) <= set(entries())
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "settings"),
+    [
+        (307, ApiError(), ("base_url",)),
+        (401, ApiError(), ("api_key",)),
+        (400, ApiError(WRONG_KEY), ("api_key",)),
+        (404, ApiError(), ("base_url",)),
+        (404, ApiError("model_not_found"), ()),
+        (404, ApiError(param="input[3]"), ()),
+        (407, ApiError(), ("proxy",)),
+        (500, ApiError(), ()),
+    ],
+)
+def test_settings_that_can_be_the_cause_of_a_refusal(
+    status: int, error: ApiError, settings: tuple[str, ...]
+) -> None:
+    """They belong to the sentence that the refusal gets, also inside of a stream."""
+    assert refusal_fault(status, error).settings == settings
+    if status >= 400 and not error.code:
+        in_stream = error._replace(code=str(status))
+        assert ending_of_failure("error", in_stream).fault.settings == settings
 
 
 @pytest.mark.parametrize(
@@ -267,8 +299,8 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (403, ApiError(), f"may not use {MODEL}"),
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
-        (404, ApiError(), "no Responses API at BASE_URL"),
-        (404, ApiError(message="Not Found"), "no Responses API at BASE_URL"),
+        (404, ApiError(), "no Responses API at the address"),
+        (404, ApiError(message="Not Found"), "no Responses API at the address"),
         (
             404,
             ApiError(message="The model `x` does not exist."),
@@ -424,7 +456,7 @@ def test_words_of_other_servers(words: str) -> None:
     ("code", "words"),
     [
         ("401", "does not accept the API key"),
-        ("404", "no Responses API at BASE_URL"),
+        ("404", "no Responses API at the address"),
         ("429", "rate limit"),
         ("500", "(HTTP 500)"),
         ("7", "reported an error"),

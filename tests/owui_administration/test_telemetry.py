@@ -234,7 +234,7 @@ async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, Non
     async with Simulator() as sim:
         host = host_context({"get_weather": tool})
         call = call_of(chat(words, **more), valves_for(sim), host=host)
-        call = call._replace(account=await account(**call.facts))
+        call = call._replace(account=await account(**call.caller._asdict()))
         prepared = await build_chat_request(call)
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
@@ -270,7 +270,7 @@ async def test_stopped_answer_has_what_it_used(memory: Memory) -> None:
     assert len(memory.values("openai_responses.cost")) == 1
 
 
-async def test_tool_that_fails_or_is_cut(memory: Memory) -> None:
+async def test_failed_or_stopped_tool_names_its_type_only(memory: Memory) -> None:
     """The type of what happened, never its text."""
     one, begun = await account(), asyncio.Event()
 

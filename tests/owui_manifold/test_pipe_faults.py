@@ -259,7 +259,7 @@ async def test_safety_stop_of_a_task_asks_no_other_model(
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-async def test_flex_tier_without_capacity(
+async def test_flex_tier_falls_back_only_where_allowed(
     allowed: bool, pipe: Pipe, sim: Simulator
 ) -> None:
     """The standard tier costs twice as much: an administrator allows it, or not."""
@@ -366,7 +366,7 @@ async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
     assert len(errors(chunks)) == 1
 
 
-async def test_stop_while_waiting_for_a_retry(
+async def test_stop_ends_the_wait_for_a_retry(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At once, without another attempt, and it is no error."""
@@ -487,7 +487,9 @@ async def test_audit_log_of_one_answer(
 @pytest.mark.parametrize(
     "kind", ["function_call_output", "mcp_approval_request", "mcp_approval_response"]
 )
-async def test_ids_that_are_no_texts(pipe: Pipe, kind: str, odd: Any) -> None:
+async def test_ids_of_another_type_do_not_break_the_answer(
+    pipe: Pipe, kind: str, odd: Any
+) -> None:
     """A server may send anything; the answer is whole."""
     ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
     item = {"type": kind, "name": "look", "arguments": "{}", "server_label": "s", **ids}

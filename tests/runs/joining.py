@@ -8,13 +8,13 @@ from openai_responses.transport.stream import TextDelta
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
-    """Return `events` with neighbouring growth of one text as one event."""
+    """Return `events` with neighboring growth of one text as one event."""
     out: list[RunEvent] = []
-    for place, neighbours in groupby(events, _place):
+    for place, neighbors in groupby(events, _place):
         if place is None:
-            out += neighbours
+            out += neighbors
         else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
+            texts = [event.text for event in neighbors if isinstance(event, TextDelta)]
             out.append(TextDelta(*place, "".join(texts)))
     return out
 

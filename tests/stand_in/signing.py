@@ -5,7 +5,7 @@ from typing import Any
 
 from owui_chat.input.prefix import SentContext, add_sent_context
 from owui_chat.storage.signature import Sign, sign_object
-from owui_manifold.store.chat_store import ChatKeys
+from owui_manifold.store.keys import ChatKeys
 from stand_in.host import SERVER_SECRET
 
 KEYS = ChatKeys(SERVER_SECRET, "user-1", "chat-1")

@@ -1,4 +1,4 @@
-"""Valid things, spoilt: JSON, bytes and texts with a few places changed."""
+"""Valid things, spoiled: JSON, bytes and texts with a few places changed."""
 
 import json
 import signal
@@ -87,7 +87,7 @@ def _buried(value: Any) -> Any:
 
 
 @st.composite
-def spoilt(draw: st.DrawFn, sources: Sequence[bytes]) -> bytes:
+def spoiled(draw: st.DrawFn, sources: Sequence[bytes]) -> bytes:
     """One of these texts with spans cut out, doubled or overwritten."""
     text = draw(st.sampled_from(sources))
     for _ in range(draw(st.integers(1, 4))):

@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any, Self
 
 from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
-from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import MISALIGNMENT
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage, add_usage
+from strategies.parameters import StrategyParameters
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -23,7 +23,9 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
+    def __init__(
+        self, parameters: StrategyParameters, parent: Self | None = None
+    ) -> None:
         """Start the clock; tokens of a task count for its `parent`, too."""
         self.rounds = 0
         self.calls = 0
@@ -36,7 +38,7 @@ class RunTotals:
         """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
-        self._budget = budget
+        self._parameters = parameters
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
 
@@ -60,7 +62,7 @@ class RunTotals:
     @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
-        limit = self._budget.seconds
+        limit = self._parameters.maximum_seconds
         if limit <= 0:
             return None
         return max(0.0, limit - self.seconds)
@@ -108,7 +110,7 @@ class RunTotals:
 
     def may_call(self, number: int) -> bool:
         """Say whether the model may call tools in that round."""
-        return number <= self._budget.rounds and not self._exhausted_limit()
+        return number <= self._parameters.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
         """Return why the calls of a round are refused, or nothing.
@@ -116,7 +118,7 @@ class RunTotals:
         The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
-        rounds = self._budget.rounds
+        rounds = self._parameters.rounds
         is_last_of_many = number == rounds and rounds > 1
         if number > rounds or is_last_of_many:
             return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
@@ -132,8 +134,8 @@ class RunTotals:
             if exhausted:
                 return exhausted
         if self.seconds_left == 0:
-            return f"Time limit ({self._budget.seconds:g} s) reached."
-        max_tokens = self._budget.tokens
+            return f"Time limit ({self._parameters.maximum_seconds:g} s) reached."
+        max_tokens = self._parameters.maximum_tokens
         if max_tokens > 0 and self.total_usage.total >= max_tokens:
             return f"Token limit ({max_tokens}) reached."
         return ""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
+from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.agent.transcript import Transcript
 from gpt5_agent.events import AgentEvent, StateChanged, StepStarted
@@ -18,7 +19,7 @@ from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
     compute_permission,
 )
-from gpt5_agent.tools.guard import GuardedTools, parse_arguments, resolve_host_call
+from gpt5_agent.tools.host_calls import resolve_host_call
 from openai_responses.items import Item, part_text
 from openai_responses.loop.tools import (
     Approval,
@@ -28,6 +29,7 @@ from openai_responses.loop.tools import (
     tool_error,
 )
 from owui_chat.host_tools import CALL_TOOL
+from strategies.guard import TOOL_FAILED_TEXT, GuardedTools, parse_arguments
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
@@ -82,7 +84,7 @@ class RoundCalls:
         self._tools = GuardedTools(
             {**prepared.host_schemas, **prepared.own_tools.schemas},
             prepared.own_tools.call,
-            request.log,
+            interactive=(DELEGATE,),
         )
         for call in earlier.failed:
             self._tools.record_failed_call(call)
@@ -210,7 +212,13 @@ class RoundCalls:
         if seconds_left is not None:
             batch_seconds = min(limits.batch_seconds, seconds_left)
             limits = limits._replace(batch_seconds=batch_seconds)
-        return Toolset(self._tools, self._approver, limits, self._log)
+        return Toolset(
+            self._tools,
+            self._approver,
+            limits,
+            self._log,
+            failure_text=TOOL_FAILED_TEXT,
+        )
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]

@@ -7,15 +7,16 @@ began it, and its tokens count for the answer.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.accounting import RunTotals
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest
-from gpt5_agent.tools.guard import DELEGATE
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.tools import ToolResult, tool_error
 
+DELEGATE = "delegate"
 MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
 _DELEGATE_DESCRIPTION = (
@@ -62,7 +63,7 @@ class DelegateTool(NamedTuple):
             seconds = _TASK_SECONDS
         try:
             async with self.slots, asyncio.timeout(seconds):
-                totals = RunTotals(request.budget, self.totals)
+                totals = RunTotals(request.parameters, self.totals)
                 return await self.run_task(request, totals)
         except TimeoutError:
             return tool_error("the time of the task is used up.")
@@ -70,15 +71,17 @@ class DelegateTool(NamedTuple):
     def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
         """Return the request of a task: without the chat, with fewer tools."""
         own_tools = self.request.own_tools
-        budget = self.request.budget
-        persona = self.request.persona
-        rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
-        instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
+        parameters = self.request.parameters
+        most = parameters.rounds
+        instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
         return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
-            persona=persona._replace(instruction=instruction),
-            budget=budget._replace(iterations=rounds),
+            parameters=replace(
+                parameters,
+                instruction=instruction,
+                maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
+            ),
             own_tools=own_tools._replace(
                 tools=self._select_tools(args.get("tools")),
                 asks_in_chat=False,

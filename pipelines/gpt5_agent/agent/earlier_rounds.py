@@ -8,15 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gpt5_agent.agent.memory import find_turn_starts
-from gpt5_agent.request import ChosenStyle, Message
 from gpt5_agent.tools.confirmations import (
     Decision,
     drop_question_calls,
     read_confirmations,
     read_tool_calls,
 )
-from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.models.usage import Usage, add_usage
@@ -25,6 +22,9 @@ from owui_chat.host_tools import HOST_ERROR_PREFIXES
 from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
 from owui_chat.storage.signature import Sign
+from strategies.guard import TOOL_FAILED_TEXT
+from strategies.memory import Message, find_turn_starts
+from strategies.policy import ChosenStyle
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",

@@ -16,7 +16,6 @@ from gpt5_agent.agent.calls import CallDecisions, RoundCalls
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
 from gpt5_agent.agent.preparation import PreparedRun, prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
-from gpt5_agent.agent.thoughts import read_answer_text
 from gpt5_agent.agent.transcript import AnswerEvents, Transcript
 from gpt5_agent.events import (
     AgentEvent,
@@ -24,7 +23,6 @@ from gpt5_agent.events import (
     NewMessage,
     ReadyForInput,
     RoundEnded,
-    RunMetadata,
     StateChanged,
     StepStarted,
 )
@@ -40,6 +38,8 @@ from openai_responses.loop.events import ResponseDone, RunDone, Status
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, add_usage, cost_of_run
+from strategies.metadata import RunMetadata
+from strategies.thoughts import read_answer_text
 
 
 class _Agent:
@@ -87,7 +87,7 @@ class _Agent:
         usages = totals.own_usages
         cost = None
         if usages:
-            facts = resolve_model(self._request.model).facts
+            facts = resolve_model(self._request.parameters.model).facts
             cost = cost_of_run(usages, facts, (), utc_today())
         return RunDone(
             ending=self._run_end.ending,
@@ -268,7 +268,7 @@ async def run_agent(
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(request.budget)
+    totals = RunTotals(request.parameters)
     agent: _Agent | None = None
     kind = "cancelled"
     try:
@@ -348,7 +348,7 @@ def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
     """Return what an answer took; the price is 0 if it is unknown."""
-    model = resolve_model(request.model)
+    model = resolve_model(request.parameters.model)
     price = cost_of_run(totals.usages, model.facts, (), utc_today())
     return RunMetadata(
         strategy=request.strategy,

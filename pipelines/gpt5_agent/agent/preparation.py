@@ -8,16 +8,7 @@ from gpt5_agent.agent.earlier_rounds import (
     read_chat_notes,
     read_earlier_rounds,
 )
-from gpt5_agent.agent.memory import (
-    apply_memory_policy,
-    build_memory_items,
-    find_turn_starts,
-    format_context,
-    read_context,
-)
-from gpt5_agent.agent.policy import build_system_instruction, choose_style
-from gpt5_agent.events import ContextSource
-from gpt5_agent.request import AgentRequest, ChosenStyle, Message, Persona
+from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
@@ -36,6 +27,15 @@ from owui_chat.input.history import build_input
 from owui_chat.messages import DETAILS_FIELD, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 from owui_chat.storage.signature import Sign
+from strategies.context import ContextSource, format_context, read_context
+from strategies.memory import (
+    Message,
+    apply_memory_policy,
+    build_memory_items,
+    find_turn_starts,
+)
+from strategies.parameters import StrategyParameters
+from strategies.policy import ChosenStyle, build_system_instruction, choose_style
 
 _MAX_TOOLS = 128
 """The API refuses longer lists."""
@@ -62,14 +62,14 @@ class PreparedRun(NamedTuple):
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(request.model)
+    model = _resolve_calling_model(request.parameters.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona = request.persona
+    parameters = request.parameters
     earlier = read_earlier_rounds(request.messages, request.sign)
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
-    style = noted_style or choose_style(persona.style, model.family)
-    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    style = noted_style or choose_style(parameters.policy_style, model.family)
+    memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
     system_text, items, cut_note = _build_history(
@@ -79,8 +79,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        _build_instructions(persona, style, system_text, sources),
-        [*build_memory_items(persona.guide), *items],
+        _build_instructions(parameters, style, system_text, sources),
+        [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
@@ -110,7 +110,7 @@ def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
     Tools are those of the chat; what a caller may set is in the body.
     """
     sent = prepared.request
-    body = {"temperature": request.persona.guide.temperature}
+    body = {"temperature": request.parameters.guide.temperature}
     text = sent.instructions or ""
     built = build_request(prepared.model, text, sent.input, body, request.settings)
     return sent.model_copy(update={"repairs": ()}) == built
@@ -181,15 +181,17 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 
 
 def _build_instructions(
-    persona: Persona,
+    parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
     """Return the system instruction, then the context."""
-    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
-    instruction = build_system_instruction(base, persona.overrides, style)
+    instruction = build_system_instruction(
+        base, parameters.prompt_policy_overrides, style
+    )
     context = format_context(sources)
     return f"{instruction}\n\n{context}" if context else instruction
 
@@ -220,7 +222,7 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    body: dict[str, Any] = {"temperature": request.parameters.guide.temperature}
     for key, value in request.body.items():
         if value is not None:
             body[key] = value

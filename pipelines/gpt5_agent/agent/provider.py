@@ -5,7 +5,6 @@ from contextlib import aclosing
 from functools import partial
 
 from gpt5_agent.agent.preparation import PreparedRun, is_as_valves_say
-from gpt5_agent.agent.thoughts import read_answer_text
 from gpt5_agent.ports import ModelAnswer
 from gpt5_agent.request import AgentRequest
 from openai_responses.items import Item, is_call
@@ -14,6 +13,7 @@ from openai_responses.loop.run import run
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.memory import RepairMemory, RepairScope
 from openai_responses.requests.tools import next_tool_choice
+from strategies.thoughts import read_answer_text
 
 
 class ResponsesProvider:

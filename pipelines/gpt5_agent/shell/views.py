@@ -8,16 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpt5_agent.agent.accounting import format_step
-from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,
-    ContextSource,
     ExecutionEnded,
     NewMessage,
     ReadyForInput,
     RoundEnded,
-    RunMetadata,
     StateChanged,
     StepEnded,
     StepStarted,
@@ -35,6 +32,9 @@ from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
+from strategies.context import ContextSource
+from strategies.metadata import RunMetadata
+from strategies.thoughts import ThoughtFilter
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",

@@ -14,7 +14,7 @@ from gpt5_agent.agent.loop import MakeProvider, run_agent
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
 from gpt5_agent.ports import UserInterface, notify_interface
-from gpt5_agent.request import AgentRequest, Message
+from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
     find_security_warning,
@@ -26,6 +26,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import origin_at
 from owui_chat.render.completions import chat_tool_call
 from owui_chat.storage.details_carrier import write_details
+from strategies.memory import Message
 
 
 class Session:
@@ -117,7 +118,7 @@ class Session:
         """Return an answer of the model as Open WebUI would send it back."""
         items = [item for _, item in ended.items]
         texts = [message_text(item) for item in items if item_type(item) == "message"]
-        family = resolve_model(self._request.model).family
+        family = resolve_model(self._request.parameters.model).family
         origin = origin_at(family, self._request.endpoint)
         items_and_texts = [(item, message_text(item)) for item in items]
         message: dict[str, Any] = {

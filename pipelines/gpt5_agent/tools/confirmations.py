@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from gpt5_agent.events import ToolCallRequested
-from gpt5_agent.request import Message
-from gpt5_agent.tools.guard import parse_arguments
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
+from strategies.guard import parse_arguments
+from strategies.memory import Message
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",

@@ -34,8 +34,8 @@ from openai_responses.repairs.request_repairs import (
     sent_request,
 )
 from openai_responses.requests.parameters import (
-    ADMINISTRATORS_KEYS,
-    CALLERS_KEYS,
+    ACCOUNT_KEYS,
+    ANSWER_KEYS,
     parameter_error,
     read_parameters,
     with_known_keys,
@@ -71,7 +71,7 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False
+    store: bool = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
@@ -117,7 +117,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -187,11 +187,13 @@ def _keep_what_fits(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove the sampling that the model rejects, and limit the length of the answer."""
+    # "logprobs are not supported with reasoning models." (recorded, 630)
     if not _takes_sampling(facts.sampling, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
     if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
@@ -242,6 +244,8 @@ def _reasoning(
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded). An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
     ours = {
         "effort": effort,

@@ -87,6 +87,7 @@ class EventStreamDecoder:
         lines = text.splitlines()
         self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -166,6 +167,9 @@ class ItemAdded(NamedTuple):
 class ItemDone(NamedTuple):
     """The item as it counts, byte for byte.
 
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
@@ -228,6 +232,7 @@ _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
 _END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
 
@@ -349,7 +354,11 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 

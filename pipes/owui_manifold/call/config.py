@@ -7,36 +7,34 @@ The switches of the composer come from the companion filter, in
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
-from openai_responses.errors import (
-    PIPE_VALVES,
-    InvalidRequest,
-    unknown_words,
-    valve_error,
-)
+from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
+from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
-from openai_responses.models.resolve import (
-    REASONING_EFFORTS,
-    ResolvedModel,
-    read_overrides,
-)
-from openai_responses.models.usage import read_prices
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
-from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.log import LOG_LEVELS
+from owui_manifold.call.model_valves import read_overrides, read_prices
+from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
-from shells.json_valve import read_json_valve
+from shells.endpoint_valves import (
+    endpoint_of_valves,
+    missing_key_error,
+    read_headers,
+)
+from shells.json_valve import read_expert_json
+from shells.shell import PIPE_SHELL
+from shells.tool_valves import read_rules, read_timeouts
+from shells.valve_words import comma_list, unknown_words
 
 _Read = TypeVar("_Read")
 
@@ -78,10 +76,6 @@ class Config(NamedTuple):
     log_level: str
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
-    token: str = ""
-    """Of Microsoft Entra ID, if the administrator wants one."""
-    identity: Mapping[str, str] = MappingProxyType({})
-    """Headers that tell the server who asks."""
 
 
 def read_config(
@@ -100,11 +94,9 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_json_valve(
-        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
-    )
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
@@ -138,12 +130,9 @@ def read_config(
     )
 
 
-_EXPERT_VALVE = "EXPERT_JSON"
-
-
 def read_expert_settings(valves: Valves) -> ExpertSettings:
     """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     return expert
 
 
@@ -243,12 +232,6 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
     """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
@@ -264,10 +247,6 @@ OWN_KEY_PLACE = (
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
-_NO_KEY = (
-    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
-    "of this pipe (Admin Panel > Functions > the gear beside it)."
-)
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
@@ -284,24 +263,15 @@ def build_endpoint(
     key = own_key or valves.effective_key()
     takes_token = valves.AUTH == "entra_id" and not own_key
     if not key and not takes_token:
-        raise InvalidRequest(_NO_KEY)
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}')
+        raise missing_key_error(PIPE_SHELL)
+    headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
     billed = _BILLED_HEADERS if own_key else ()
-    return Endpoint(
-        base_url=valves.BASE_URL,
+    return endpoint_of_valves(
+        valves,
         api_key="" if takes_token else key,
         token=key if valves.AUTH == "bearer" else "",
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
+        headers={k: v for k, v in headers.items() if k.lower() not in billed},
     )
 
 

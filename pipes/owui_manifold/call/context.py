@@ -1,6 +1,6 @@
-"""One call of the pipe: who asks, and what the host passes."""
+"""One call of the pipe, in two stages: as it arrives, and once it has been checked."""
 
-from dataclasses import replace
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -10,46 +10,25 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
-from owui_manifold.call.config import AccountCapabilities, Config, build_endpoint
+from owui_manifold.call.config import AccountCapabilities, Config
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.administration import CallAccount
-from owui_manifold.host.context import HostContext
+from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
+from shells.administration import CallAccount
+from shells.caller import ChatCaller
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
-
-    host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
-    is_admin: bool = False
+class Caller(ChatCaller):
+    """Who asks the pipe, and for which chat and message."""
 
     @property
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:
@@ -76,8 +55,15 @@ def read_caller(
     )
 
 
+def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
+    """Return what sends events beside the answer; a title has no page to show them."""
+    if caller.host_reads and not caller.task:
+        return host.event_emitter
+    return None
+
+
 class PipeCall(NamedTuple):
-    """One call of the pipe, and what it shares with others."""
+    """One call of the pipe as it arrives, and what it shares with others."""
 
     body: JsonObject
     caller: Caller
@@ -92,67 +78,39 @@ class PipeCall(NamedTuple):
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
+
+class CheckedCall(NamedTuple):
+    """A call that may be answered: where, by which model, with what of its body.
+
+    Settings that cannot be used have raised InvalidRequest by now (`check_call`).
+    """
+
+    body: JsonObject
+    """What the caller may set of it."""
+    messages: list[dict[str, Any]]
+    """Those of the body; none if it has no list of them."""
+    caller: Caller
+    config: Config
+    endpoint: Endpoint
+    """Where its requests go."""
+    model: ResolvedModel
+    """What answers it."""
+    chosen_model: ResolvedModel
+    """The model that was asked for, which may be switched off."""
+    model_id: str
+    """The host's id of the model that was chosen, maybe one of its workspace."""
+    overrides: Mapping[str, ResolvedModel]
+    """The administrator's models, by their names."""
+    capabilities: AccountCapabilities
+    log: RunLog
+    host: HostContext
+    threads: ToolThreads
+    account: CallAccount | None
+
     @property
     def valves(self) -> Valves:
         """The administrator's settings."""
         return self.config.valves
-
-    @property
-    def page(self) -> Any:
-        """What sends events beside the answer; a title made for it has none to show."""
-        waits = self.caller.host_reads and not self.caller.task
-        return self.host.event_emitter if waits else None
-
-    @property
-    def model_id(self) -> str:
-        """The host's id of the model that was chosen, maybe one of its workspace."""
-        return str(self.host.metadata.get("model_id") or self.caller.host_model)
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The messages of the body; none if it has no list of them."""
-        return as_list(self.body.get("messages"))
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where its requests go; raises InvalidRequest for unusable valves."""
-        config = self.config
-        is_admin = self.caller.is_admin
-        made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
-        headers = {**config.identity, **made.extra_headers}
-        return replace(made, token=config.token or made.token, extra_headers=headers)
-
-    @property
-    def model(self) -> ResolvedModel:
-        """What answers the call; raises InvalidRequest for unusable overrides.
-
-        Azure ends its models on other days than OpenAI.
-        """
-        chosen = self.chosen_model
-        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
-        if is_azure:
-            return chosen
-        return replacement(chosen, utc_today()) or chosen
-
-    @property
-    def chosen_model(self) -> ResolvedModel:
-        """The model that was asked for, which may be switched off."""
-        model = self.resolve(self.caller.model)
-        ends = self.capabilities.shutdown_dates.get(model.id)
-        if ends:
-            return model._replace(facts=model.facts._replace(shutdown=ends))
-        return model
-
-    @property
-    def facts(self) -> JsonObject:
-        """What the administration's filter is told of the call."""
-        return {
-            **self.caller._asdict(),
-            "user": self.user,
-            "model": self.caller.model,
-            "base_url": self.valves.BASE_URL,
-            "has_own_key": bool(self.config.own_key),
-        }
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
@@ -160,7 +118,38 @@ class PipeCall(NamedTuple):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
-        """Return a model with the administrator's overrides; raises InvalidRequest."""
-        if isinstance(self.config.overrides, InvalidRequest):
-            raise self.config.overrides
-        return resolve_model(name, self.config.overrides)
+        """Return a model with the administrator's overrides."""
+        return resolve_model(name, self.overrides)
+
+
+def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+    """Return a call with the model that answers it at an endpoint.
+
+    Raises InvalidRequest for unusable overrides. Azure ends its models on other days
+    than OpenAI.
+    """
+    caller = call.caller
+    overrides = call.config.overrides
+    if isinstance(overrides, InvalidRequest):
+        raise overrides
+    chosen = resolve_model(caller.model, overrides)
+    ends = call.capabilities.shutdown_dates.get(chosen.id)
+    if ends:
+        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
+    successor = None if endpoint.is_azure else replacement(chosen, utc_today())
+    return CheckedCall(
+        body=call.body,
+        messages=as_list(call.body.get("messages")),
+        caller=caller,
+        config=call.config,
+        endpoint=endpoint,
+        model=successor or chosen,
+        chosen_model=chosen,
+        model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        overrides=overrides,
+        capabilities=call.capabilities,
+        log=call.log,
+        host=call.host,
+        threads=call.threads,
+        account=call.account,
+    )

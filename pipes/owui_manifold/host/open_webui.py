@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, value_at
-from owui_manifold.host.administration import Administration
 from owui_manifold.host.context import HostContext
+from shells.administration import Administration
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
@@ -115,11 +115,11 @@ async def active_administration(request: Any) -> Administration | None:
     return administration
 
 
-async def legacy_model(model_id: str) -> Any:
-    """Return the row of a model whose function calling is legacy, else None."""
+async def is_legacy_model(model_id: str) -> bool:
+    """Say whether the function calling of a stored model is legacy."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
-    return row if params.get("function_calling") == "legacy" else None
+    return bool(params.get("function_calling") == "legacy")
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
@@ -167,15 +167,18 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     return {**metadata, "features": {**asked, "web_search": False}}
 
 
-async def make_native(row: Any) -> bool:
+async def make_native(model_id: str) -> bool:
     """Set the function calling of a model to native; say whether the host did it.
 
     Nothing else of its row changes: without grants the host keeps the existing ones.
     """
+    models = _host_name("models.models", "Models")
+    row = await models.get_model_by_id(model_id)
+    if row is None:
+        return False
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
-    models = _host_name("models.models", "Models")
     return await models.update_model_by_id(row.id, form) is not None
 
 

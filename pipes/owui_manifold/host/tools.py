@@ -26,7 +26,6 @@ from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.host.context import EventCall, HostContext
 from owui_manifold.host.files import split_result_files
 from owui_manifold.host.open_webui import (
@@ -37,6 +36,7 @@ from owui_manifold.host.open_webui import (
     user_model,
 )
 from owui_manifold.host.threads import ToolThreads, UserThreads
+from shells.administration import CallAccount
 
 
 def build_approver(

@@ -57,15 +57,15 @@ from owui_chat.messages import (
     user_messages,
 )
 from owui_chat.storage.details_carrier import restore_from_details
+from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.files import add_documents, load_stored_images
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
-from owui_manifold.prepare.hosted_tools import (
-    OfferedTools,
-)
+from owui_manifold.prepare.cache_comparison import with_cache_comparison
+from owui_manifold.prepare.hosted_tools import OfferedTools
 from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
@@ -73,15 +73,16 @@ from owui_manifold.prepare.request import (
     offered_tools,
     request_settings,
 )
-from owui_manifold.store.chat_store import ChatStore, chat_keys, open_store
+from owui_manifold.store.keys import chat_keys
+from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 
 
 class _Chat(NamedTuple):
     """A chat between two passes."""
 
-    call: PipeCall
+    call: CheckedCall
     model: ResolvedModel
-    store: ChatStore | None
+    stored: StoredChat | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
@@ -89,6 +90,8 @@ class _Chat(NamedTuple):
     verbosity: str = ""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
+    sent: SentContext | None = None
+    """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
     @property
     def replaced_id(self) -> str:
@@ -107,62 +110,62 @@ class _Chat(NamedTuple):
         return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
-async def build_chat_request(call: PipeCall) -> PreparedRequest:
+async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller)
-    store = await open_store(call.caller, call.valves, keys)
-    size = count_entries(call.messages, 2) + (store.size if store else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin = origin_at(chat.model.family, endpoint)
+    stored = await read_stored_chat(call.caller, keys)
+    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
     items = await _history(chat, origin, size)
     changed = {"input": items, "instructions": chat.instructions or None}
     request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
-        request,
-        endpoint,
+        with_cache_comparison(call, request, stored),
         origin,
         run_limits(call.config.expert, chat.model),
-        store,
         call_toolset(call, tools),
+        keys=keys,
+        stored=stored,
+        sent=chat.sent,
+        records=chat.records,
         reason=reason,
         notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
-        sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        records=chat.records,
     )
 
 
 def _read_messages(
-    call: PipeCall, sign: Sign | None, store: ChatStore | None
+    call: CheckedCall, sign: Sign | None, stored: StoredChat | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, store)
+    model, reason = _choose_model(call, parts, stored)
     if call.account:
         lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, instructions, parts, records, tools)
+    chat = _Chat(call, model, stored, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
 
 
 def _choose_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the sentence that says why it was chosen, if any."""
     question = next(iter(user_messages(parts).values()), None)
+    records = stored.records.values() if stored else ()
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,
         tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={r.origin.family for r in store.records.values()} if store else set(),
+        earlier={record.origin.family for record in records},
     )
     if choice is None:
         return call.model, ""
@@ -175,7 +178,7 @@ _LEFT_OUT = "a developer's message in its row was left out"
 
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
-    rows = chat.store.messages if chat.store else {}
+    rows = chat.stored.messages if chat.stored else {}
     call = chat.call
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
@@ -196,10 +199,13 @@ def _take_directive(chat: _Chat) -> _Chat:
 
 def _restore_outputs(chat: _Chat) -> _Chat:
     """Put the stored outputs of earlier answers in the place of their text."""
-    if not chat.store:
+    stored = chat.stored
+    if stored is None:
         return chat
-    parts = chat.store.restore(chat.parts, chat.replaced_id)
-    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+    message_id = chat.call.caller.message_id
+    outputs = stored_outputs(stored.messages, message_id, chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **stored.records})
 
 
 def _build_flat(chat: _Chat) -> _Chat:
@@ -209,7 +215,7 @@ def _build_flat(chat: _Chat) -> _Chat:
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
-    stored = chat.store.repairs if chat.store else ()
+    stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable: Sequence[str] = ()
@@ -226,19 +232,24 @@ def _build_flat(chat: _Chat) -> _Chat:
 def _restore_prefix(chat: _Chat) -> _Chat:
     """Keep the instructions and the chat as they were sent before.
 
-    What is sent for the first time is given to the store.
+    What is sent for the first time stands in `sent`.
     """
     call = chat.call
-    store = chat.store
     parts = chat.parts
-    if store is None or not stored_messages(parts):
+    if chat.stored is None or not stored_messages(parts):
         return chat
+    sent = dict(chat.stored.sent)
     if not chat.continues:
-        store.set_sent(_sent_now(chat, store))
-    request, items = _with_turns(chat, store)
-    told = _told_instructions(chat, store.sent)
+        # An earlier run of the same message does not count: a client chooses the ids.
+        sent.pop(call.caller.message_id, None)
+        sent_now = _sent_now(chat, sent)
+        chat = chat._replace(sent=sent_now)
+        if sent_now != SentContext():
+            sent[call.caller.message_id] = sent_now
+    request, items = _with_turns(chat, sent)
+    told = _told_instructions(chat, sent)
     changes = told.changes if told else {}
-    prefix = apply_sent_context(parts, store.sent, changes, items)
+    prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
     if told is None:
         return chat
@@ -250,14 +261,9 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     return chat._replace(instructions=told.first)
 
 
-def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
-    """Return what this run sends beside the chat, compared with earlier answers.
-
-    An earlier run of the same message does not count: a client chooses the ids.
-    """
-    answer_id = chat.call.caller.message_id
+def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers."""
     facts = chat.model.facts
-    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
     sent = SentContext()
     if chat.is_stable:
         told = _told_instructions(chat, earlier)
@@ -284,10 +290,10 @@ def _told_instructions(
 
 
 def _with_turns(
-    chat: _Chat, store: ChatStore
+    chat: _Chat, sent: Mapping[str, SentContext]
 ) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
     """Return the request as its model's first turn had it, and what later ones added."""
-    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    turns = model_turns(chat.parts, sent, chat.request.model)
     if chat.call.caller.message_id not in turns:
         return chat.request, {}
     return append_turns(chat.request, turns, _appended(chat))
@@ -338,7 +344,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.store.repairs if chat.store else ()
+    repairs = chat.stored.repairs if chat.stored else ()
     return await run_work(
         size,
         lambda: fit_input(

@@ -26,11 +26,11 @@ from openai_responses.requests.build import (
 from openai_responses.requests.parameters import given_values, hash_ids
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool
+from owui_chat.input.prefix import SentContext
 from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
-from owui_chat.storage.signature import Sign
-from owui_manifold.call.config import comma_list, read_config, run_limits
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.config import read_config, run_limits
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import require_floor
@@ -46,10 +46,10 @@ from owui_manifold.prepare.hosted_tools import (
     hosted_tools,
     offer_tools,
 )
-from owui_manifold.store.chat_store import ChatStore
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
+from owui_manifold.store.keys import ChatKeys
+from owui_manifold.store.stored_chat import StoredChat
+from shells.compaction import compaction_settings
+from shells.valve_words import comma_list
 
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
@@ -58,30 +58,31 @@ _BATCH_SHARE = 5
 class PreparedRequest(NamedTuple):
     """One request, and where its answer is stored."""
 
-    call: PipeCall
+    call: CheckedCall
     request: ResponsesRequest
-    endpoint: Endpoint
     origin: Origin
     limits: Limits
-    store: ChatStore | None = None
-    """None if nothing is stored."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    keys: ChatKeys | None = None
+    """Sign and encrypt what the chat itself carries."""
+    stored: StoredChat | None = None
+    """The chat's row; None if nothing is stored."""
+    sent: SentContext | None = None
+    """What the row gets as sent beside the chat; None: it stays as it is."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
     reason: str = ""
     """Why this model was chosen: the answer begins with it."""
     notices: tuple[str, ...] = ()
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    sign: Sign | None = None
-    """Signs what the chat itself carries."""
     cites: bool = False
     """Whether its tools give sources."""
-    records: Mapping[str, Record] = MappingProxyType({})
-    """What earlier answers of the chat stored."""
 
 
-def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
@@ -91,7 +92,7 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
-def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
     Those of Open WebUI's own chats always are; a call of a tool that it does not have
@@ -104,7 +105,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 
 
 def request_settings(
-    call: PipeCall, tools: OfferedTools, model: ResolvedModel
+    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
     config = call.config
@@ -149,12 +150,12 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     return sent.model_copy(update={"repairs": ()}) == built
 
 
-def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     return call.capabilities.repairs.repairs(repair_scope(call, model))
 
 
-def repair_scope(call: PipeCall, model: str) -> RepairScope:
+def repair_scope(call: CheckedCall, model: str) -> RepairScope:
     """Return whose requests a repair is about."""
     return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
@@ -167,7 +168,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
+def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
     """Return parameters of the API; the caller's own replace them.
 
     The same chat and user always get the same values, because the prompt cache and,
@@ -177,22 +178,20 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     caller = call.caller
     valves = call.valves
     tier = call.config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
+    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if compacts else None,
+        "context_management": compaction,
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
     return given_values(chosen)
 
 
-def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
@@ -213,7 +212,7 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-def tool_user(call: PipeCall) -> ToolUser:
+def tool_user(call: CheckedCall) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
     return ToolUser(
@@ -225,20 +224,19 @@ def tool_user(call: PipeCall) -> ToolUser:
     )
 
 
-def build_task_request(call: PipeCall) -> PreparedRequest:
+def build_task_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = call.endpoint
-    model = _task_model(call, endpoint)
+    model = _task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, endpoint)
+    origin = origin_at(model.family, call.endpoint)
     limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, endpoint, origin, limits)
+    return PreparedRequest(call, request, origin, limits)
 
 
-def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: CheckedCall) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     A server other than OpenAI's may not have the default model.
@@ -246,9 +244,9 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     valves = call.valves
     wanted = valves.TASK_MODEL.strip()
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == OPENAI_HOST):
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _task_lack(endpoint, model.id) not in call.capabilities:
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
             return model
     return call.model
 
@@ -263,7 +261,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )

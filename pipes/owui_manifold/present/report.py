@@ -1,21 +1,16 @@
-"""What the log and the current user are told about a run.
-
-The log gets requests and endings. The user gets notices above an answer: costs, models
-with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
-"""
+"""What the log and the current user are told about a run: its request and its end."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 from openai_responses.audit import AuditedRequest
-from openai_responses.clock import utc_today
 from openai_responses.endings import (
     WRONG_KEY,
     Ending,
     api_word,
     ending_of_incomplete,
 )
-from openai_responses.errors import InvalidRequest, ResponsesError
+from openai_responses.errors import ResponsesError
 from openai_responses.items import (
     Item,
     has_image,
@@ -27,19 +22,17 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
 from openai_responses.loop.events import RunDone, Trace
-from openai_responses.models.choice import retirement_notice
-from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
-from owui_manifold.call.callers import opening_error
 from owui_manifold.call.config import OWN_KEY_PLACE
-from owui_manifold.call.context import PipeCall
-from owui_manifold.host.open_webui import legacy_model, make_native
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.costs import cost_of_responses
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -51,46 +44,16 @@ _INTERNAL_ERROR = (
 )
 
 
-_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
-_LONGEST_ID = 200
-
-
-def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
-    """Return a request that has OpenAI compare it with the answer before it.
-
-    The host has that answer in front of this one's question, with the id of its
-    response in its usage. Other servers refuse the field.
-    """
-    call = prepared.call
-    request = prepared.request
-    store = prepared.store
-    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
-    if not (asks and store and call.resolve(request.model).facts.diagnostics):
-        return prepared
-    row = as_mapping(store.messages.get(call.caller.message_id))
-    for _ in range(2):
-        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(value_at(row, "usage", "response_id"))
-    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
-        return prepared
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    changed = request.model_copy(update={"prompt_cache_options": options})
-    return prepared._replace(request=changed)
-
-
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request = prepared.request
     call = prepared.call
     call.log.line(
         "DEBUG",
-        f"request to {prepared.endpoint.host}: {request.model}, "
+        f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
+        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
@@ -100,6 +63,10 @@ def report_request(prepared: PreparedRequest) -> None:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+"""What is logged of why the prompt cache missed."""
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -137,7 +104,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
+def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
     """Log a failure; return it with the message to show.
 
     Administrators also see what the server said. `trace` still has the response id.
@@ -146,18 +113,21 @@ def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
     code = api_word(error.code or ended.ending.code)
     group = api_word(error.type)
     param = api_word(error.param)
-    answer = server_message(call, f"{trace.subject} {error.message}".strip())
+    answer = server_message(
+        call.config.secrets, f"{trace.subject} {error.message}".strip()
+    )
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, {_ids_in_log(trace)}. {answer}",
     )
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    message = _with_error_id(call, message)
+    ending = advised_ending(ended.ending, PIPE_SHELL)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
+    message = _with_error_id(call.log, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
-    return ended.ending._replace(sentence=message)
+    return ending._replace(sentence=message)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -225,24 +195,25 @@ _MAX_SHOWN_TEXT = 500
 _MAX_READ_TEXT = 5000
 
 
-def server_message(call: PipeCall, text: str) -> str:
+def server_message(secrets: Iterable[str], text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
+    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
     shown = redacted[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 
-def report_exception(call: PipeCall, error: Exception) -> str:
+def report_exception(log: RunLog, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        call.log.warn(f"nothing was sent: {error}")
-        return _with_error_id(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return _with_error_id(call, _INTERNAL_ERROR)
+        message = error_message(error, PIPE_SHELL)
+        log.warn(f"nothing was sent: {message}")
+        return _with_error_id(log, message)
+    log.line("ERROR", describe_exception(error))
+    return _with_error_id(log, _INTERNAL_ERROR)
 
 
-def _with_error_id(call: PipeCall, sentence: str) -> str:
-    return f"{sentence} (Error id: {call.log.run_id})"
+def _with_error_id(log: RunLog, sentence: str) -> str:
+    return f"{sentence} (Error id: {log.run_id})"
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
@@ -256,7 +227,7 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
+def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if not removed:
         return
@@ -271,7 +242,7 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
     """Return what the audit log writes about a request."""
     payload = prepared.request.payload()
-    host = prepared.endpoint.host
+    host = prepared.call.endpoint.host
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
@@ -281,102 +252,3 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         return ended
     cost = cost_of_responses(prepared, ended.usages, ended.output)
     return ended._replace(cost=cost)
-
-
-def cost_of_responses(
-    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
-    """Return what responses with this output cost; None if it cannot be known.
-
-    Other servers do not say which tier served a response: it is the one asked for.
-    """
-    call = prepared.call
-    request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
-        return None
-    facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
-
-
-_HOW = (
-    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
-    "and without its reasoning."
-)
-_ADVICE = (
-    " Set Function Calling to Native in the model's advanced parameters, or switch on "
-    "AUTO_NATIVE_TOOLS in the valves of this pipe."
-)
-_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
-
-
-async def _legacy_notice(call: PipeCall) -> str:
-    """Tell an administrator once about a model with legacy function calling."""
-    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return ""
-    row = await legacy_model(call.model_id)
-    if row is None:
-        return ""
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
-    advice = _DONE if changed else _ADVICE
-    notice = f"{_HOW}{advice}"
-    is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
-    return notice if is_shown else ""
-
-
-def _valve_notices(call: PipeCall) -> list[str]:
-    """Log errors in valves; return the notices for this chat.
-
-    Only administrators see any. What is left out or asked about because of an error is
-    shown at every answer; what only has no effect is mentioned once in the log and once
-    in a chat.
-    """
-    servers = call.config.remote
-    complaints = (*servers.complaints, *call.config.problems)
-    for complaint in complaints:
-        call.log.warn(complaint)
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    drawing = resolve_model(as_text(options.get("model")))
-    end = retirement_notice(drawing, utc_today())
-    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
-    every_note = (*servers.notes, opening_error(call.config.expert), image)
-    notes = [note for note in every_note if note and _is_first_notice(call, note)]
-    if not call.caller.is_admin:
-        return notes
-    return [*complaints, *notes]
-
-
-def _is_first_notice(call: PipeCall, notice: str) -> bool:
-    """Log a notice once; say whether to show it, once, to an administrator."""
-    call.warn_once(notice)
-    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
-
-
-def _refusal_notice(call: PipeCall) -> str:
-    """Tell a user once about own settings that have no effect."""
-    if not call.caller.host_reads:  # nobody would see it
-        return ""
-    user, is_new = call.caller.user_id, call.capabilities.first_time
-    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
-    if not names:
-        return ""
-    listed = ", ".join(names)
-    call.log.line("INFO", f"user {user} may not change {listed}")
-    shown = listed.replace("_", " ").title()
-    return f"No effect, because only administrators may change it: {shown}"
-
-
-async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks have none."""
-    call = prepared.call
-    if call.caller.task:
-        return []
-    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
-    notices.append(await _legacy_notice(call))
-    if call.account:
-        notices += call.account.limits.notices()
-    return list(filter(None, [*notices, *prepared.notices]))

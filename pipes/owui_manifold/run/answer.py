@@ -12,28 +12,25 @@ from openai_responses.repairs.finding import Trial
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
-from owui_chat.events import AnswerEvent, CitedEvent
-from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
-from owui_manifold.call.context import PipeCall
+from owui_chat.events import AnswerEvent, CitedEvent, StoredRecord
+from owui_chat.storage.recorder import Recorder, RecordScope
+from owui_manifold.call.context import CheckedCall, page_emitter
 from owui_manifold.prepare.request import (
     PreparedRequest,
     is_as_configured,
     repair_scope,
 )
-from owui_manifold.present.report import (
-    compare_cache,
-    notices_of,
-    report_end,
-    report_request,
-    server_message,
-)
+from owui_manifold.present.notices import notices_of
+from owui_manifold.present.report import report_end, report_request, server_message
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import check_limits, counted_run
+from owui_manifold.store.answer_records import AnswerRecords
 from owui_manifold.store.artifacts import ArtifactStore
-
-_NOT_WRITTEN = (
-    "Open WebUI refused to store the items that this chat does not show: later turns go "
-    "on without them. Its database may be locked or full."
+from owui_manifold.store.writers import (
+    OutputWriter,
+    RecordWriter,
+    RowWriter,
+    StoredAnswer,
 )
 
 
@@ -48,10 +45,10 @@ async def answer_events(
     their reason is for the log alone.
     """
     check_limits(prepared)
-    prepared = compare_cache(prepared)
     call = prepared.call
-    recorder = _recorder(prepared)
+    records = _answer_records(prepared)
     citations = Citations(source_keys(call.host.metadata.get("sources")))
+    cite = citations.feed if call.caller.host_reads else _uncited
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -59,68 +56,66 @@ async def answer_events(
     patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
     artifacts = ArtifactStore(call, connections, patience)
     trials = RunTrials()
-    lines = WaitingLines(call, connections)
+    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
-    events = counted_run(prepared._replace(limits=limits), connections)
+    events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):
                 yield line
-            await _remember(prepared, trials.note(arrived))
+            repaired = await _remember(prepared, records, trials.note(arrived))
             event = await artifacts.stored(_without_reason(call, arrived))
-            if event is None:
-                continue
-            cited_events: Iterable[CitedEvent] = (event,)
-            if call.caller.host_reads:
-                cited_events = citations.feed(event)
-            for cited in cited_events:
-                for shown in await _write_records(prepared, recorder, cited):
+            for cited in cite(event) if event else ():
+                for shown in await records.take(cited):
                     yield shown
+            for record in repaired:
+                yield record
             if isinstance(event, RunDone):
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
 
 
-async def _write_records(
-    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
-) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end.
-
-    The answer's own records follow the text that they belong to: nobody waits for them.
-    """
-    store = prepared.store
-    shown = list[AnswerEvent]()
-    recorded_events = recorder.feed(event) if recorder else (event,)
-    for recorded in recorded_events:
-        if not isinstance(recorded, NewRecord | RunDone):
-            shown.append(recorded)
-        elif isinstance(recorded, NewRecord) and store:
-            store.write_beside(*recorded)
-    if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.warn(_NOT_WRITTEN)
-    if store:
-        shown += store.take_unsent()
-    return shown
+def _uncited(event: RunEvent) -> Iterable[CitedEvent]:
+    """Return an event as it is: plain clients get the model's own texts."""
+    return (event,)
 
 
-def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    """Return the recorder of a chat; None where nothing can be stored."""
-    caller = prepared.call.caller
-    store = prepared.store
-    remembers = prepared.call.valves.remembers_reasoning()
-    if not store and not (remembers and caller.host_reads and not caller.task):
-        return None
+def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
+    """Return what records an answer; where nothing can be stored, nothing is."""
+    call = prepared.call
+    caller = call.caller
+    writer = _record_writer(prepared)
+    remembers = call.valves.remembers_reasoning()
+    if not writer and not (remembers and caller.host_reads and not caller.task):
+        return AnswerRecords(None, None)
     scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        carrier=store.carrier if store else "details",
-        sign=prepared.sign,
+        carrier=writer.carrier if writer else "details",
+        sign=prepared.keys.sign if prepared.keys else None,
     )
-    return Recorder(scope, _new_record)
+    return AnswerRecords(Recorder(scope, _new_record), writer)
+
+
+def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
+    """Return what writes the records of an answer; None if its chat has no row."""
+    if prepared.stored is None or prepared.keys is None:
+        return None
+    call = prepared.call
+    answer = StoredAnswer(
+        chat_id=call.caller.chat_id,
+        message_id=call.caller.message_id,
+        chat=prepared.stored,
+        keys=prepared.keys,
+        sent=prepared.sent,
+    )
+    if call.valves.HISTORY_CARRIER == "output":
+        return OutputWriter(answer)
+    return RowWriter(answer, call.log)
 
 
 def _new_record() -> tuple[str, int]:
@@ -128,25 +123,32 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+def _without_reason(call: CheckedCall, event: RunEvent) -> RunEvent:
     """Log what happens before an answer; return the event as people see it."""
     if not isinstance(event, Status):
         return event
-    reason = server_message(call, event.reason)
+    reason = server_message(call.config.secrets, event.reason)
     call.log.warn(f"{event.sentence} {reason}".strip())
     return Status(event.sentence)
 
 
-async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
-    """Remember what made a request acceptable: for its chat, or for its server."""
+async def _remember(
+    prepared: PreparedRequest, records: AnswerRecords, confirmed: Sequence[Trial]
+) -> list[StoredRecord]:
+    """Remember what made a request acceptable: for its chat, or for its server.
+
+    Returns what is shown for those of the chat.
+    """
     call = prepared.call
-    store = prepared.store
     scope = repair_scope(call, prepared.request.model)
+    shown = list[StoredRecord]()
     for trial in confirmed:
         repair = trial.repair
-        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+        has_row = prepared.stored is not None
+        if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
             if trial.is_lasting:
-                await store.add_repair(repair)
-            continue
-        configured = partial(is_as_configured, prepared)
-        call.capabilities.repairs.learn(scope, trial, configured)
+                shown += await records.add_repair(repair)
+        else:
+            configured = partial(is_as_configured, prepared)
+            call.capabilities.repairs.learn(scope, trial, configured)
+    return shown

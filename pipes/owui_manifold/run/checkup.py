@@ -18,11 +18,14 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_manifold.call.config import comma_list, run_limits
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.config import run_limits
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
+from shells.valve_words import comma_list
 
 _FEWEST_TOKENS = 16
 _PING: Item = {
@@ -61,7 +64,7 @@ class _Diagnostics:
     Nothing is sent twice: a failure is what is looked for.
     """
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
+    def __init__(self, call: CheckedCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -107,7 +110,8 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
-            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
+            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
@@ -134,8 +138,9 @@ class _Diagnostics:
                 if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
-        answered = ended.ending.kind in ("completed", "incomplete")
-        return remedy if answered else ended.ending.sentence
+        if ended.ending.kind in ("completed", "incomplete"):
+            return remedy
+        return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
@@ -144,19 +149,19 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
-def is_check_command(call: PipeCall) -> bool:
+def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_user_text(call: PipeCall) -> str:
+def last_user_text(call: CheckedCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
 def run_diagnostics(
-    call: PipeCall, connections: Connections
+    call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())

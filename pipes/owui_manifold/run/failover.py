@@ -7,53 +7,33 @@ reasoning can be read.
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import is_encrypted
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
-from owui_manifold.call.context import PipeCall
-from owui_manifold.host.administration import EndpointQueue
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.answer import answer_events
-
-
-def at_endpoint(call: PipeCall) -> PipeCall:
-    """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    endpoints = call.account.endpoints if call.account else None
-    if endpoints is None:
-        return call
-    if endpoints.problem:
-        raise InvalidRequest(endpoints.problem)
-    config = call.config
-    replaced = dict(endpoints.valves())
-    key = replaced["API_KEY"]
-    if key:
-        call.log.hide(key)
-        config = config._replace(secrets=(*config.secrets, key))
-    scope = replaced.pop("ENTRA_SCOPE", "")
-    expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=replaced)
-    return call._replace(config=config._replace(valves=valves, expert=expert))
+from shells.administration import EndpointQueue
 
 
 async def answer_with_failover(
     prepared: PreparedRequest,
     endpoints: EndpointQueue,
-    permit: Callable[[], Awaitable[PipeCall]],
+    check: Callable[[], Awaitable[CheckedCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
-    chosen then. A record waits for the next event: that of a failure is not stored.
+    `prepared` is for the first of the `endpoints`; `check` returns the call at the one
+    that is chosen then. A record waits for the next event: that of a failure is not stored.
     """
     begun = False
     home = _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account):
-        prepared = await build_chat_request(await permit())
+        prepared = await build_chat_request(await check())
     while True:
         if home:
             loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
@@ -77,7 +57,7 @@ async def answer_with_failover(
             else:
                 return
         yield Status(notice)
-        prepared = await build_chat_request(await permit())
+        prepared = await build_chat_request(await check())
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:

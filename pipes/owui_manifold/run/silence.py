@@ -9,7 +9,7 @@ import asyncio
 from openai_responses.loop.events import RunEvent, Status
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import status_chunk
-from owui_manifold.call.context import PipeCall
+from owui_manifold.host.context import EventEmitter
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3
@@ -23,9 +23,9 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 class WaitingLines:
     """Tells the page what it waits for, and hides that when it is over."""
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
-        """Wait for nothing yet."""
-        self._call = call
+    def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
+        """Wait for nothing yet; without `emit` there is no page to tell it to."""
+        self._emit = emit
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._since = _NEVER
@@ -54,10 +54,9 @@ class WaitingLines:
     def _tell(self, message: str) -> None:
         """Send a line to the page; an empty one hides the last."""
         self._is_shown = bool(message)
-        emit = self._call.page
-        if emit:
+        if self._emit:
             event = status_chunk(message)["event"]
-            self._connections.do_later(emit(event))
+            self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""

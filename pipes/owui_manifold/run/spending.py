@@ -6,14 +6,15 @@ from functools import reduce
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
+from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, RunEvents, Status
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.report import cost_of_responses
+from owui_manifold.present.costs import cost_of_responses
+from shells.administration import CallAccount
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -32,12 +33,13 @@ def check_limits(prepared: PreparedRequest) -> None:
             raise InvalidRequest(refusal)
 
 
-def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+def counted_run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
     request = prepared.request
-    endpoint = prepared.endpoint
+    endpoint = prepared.call.endpoint
     account = prepared.call.account
-    limits = prepared.limits
     if account is None:
         return run(request, endpoint, connections, limits, prepared.toolset)
     counts = _RunCounts(prepared, account)

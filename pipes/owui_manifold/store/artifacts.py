@@ -30,7 +30,7 @@ from openai_responses.transport.connections import (
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import StoredName, picture_name, shorten_name, stored_name
 from owui_chat.files import container_addresses, file_citations
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import NewFile, store_file, user_model
 
 _MAX_FETCHED = 32 * 1024**2
@@ -46,7 +46,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(
-        self, call: PipeCall, connections: Connections, patience: Timeouts
+        self, call: CheckedCall, connections: Connections, patience: Timeouts
     ) -> None:
         """Store files for the current user, at the message that is being written.
 

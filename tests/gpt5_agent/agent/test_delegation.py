@@ -21,13 +21,15 @@ from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
-from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings
+from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.endings import MISALIGNMENT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from runs.sample import call, message
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules
 
 SAID = message("9", "All is done.")
 
@@ -58,7 +60,7 @@ class Crew:
 
     async def work(self, *tools: Any, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
-        rules, _ = read_rules(more.pop("rules", ""), "the valves")
+        rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
         own = OwnToolSettings(
             tools=tools, delegates=True, approver=Approver(rules), asks_in_chat=True
         )
@@ -181,8 +183,7 @@ def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
     found = [[calls("get_weather", 1)], [message("1", "No tokens left.")]]
     crew = Crew(delegating({"task": "north"}), [SAID], north=found)
 
-    limits = AgentLimits(6, 0.0, 20)
-    events = run_skipping(crew.work(tool, budget=limits))
+    events = run_skipping(crew.work(tool, maximum_tokens=20))
 
     assert tool.called == []
     assert answered(events) == ["No tokens left."]
@@ -203,9 +204,9 @@ def test_task_that_takes_too_long_is_ended(seconds: float) -> None:
 
     found = [[calls("get_weather", n)] for n in range(9)]
     crew = Crew(delegating({"task": "north"}), [SAID], north=found)
-    limits = AgentLimits(30, seconds)
+    limits = {"maximum_iterations": 30, "maximum_seconds": seconds}
 
-    events = run_skipping(crew.work(Endless(), budget=limits))
+    events = run_skipping(crew.work(Endless(), **limits))
 
     assert answered(events) == ["Error: the time of the task is used up."]
     assert ending_of(events).kind == "completed"

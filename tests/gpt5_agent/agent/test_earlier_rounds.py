@@ -24,18 +24,20 @@ from agents.sample import (
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
-from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
+from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.tools.confirmations import compute_permission
-from gpt5_agent.tools.guard import find_own_names
+from gpt5_agent.tools.host_calls import find_own_names
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.details_carrier import write_details
 from runs.sample import message, reasoning, without
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.", "final_answer")
@@ -60,7 +62,7 @@ def chat_of(
 ) -> HostChat:
     """A chat whose model gives these answers."""
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
-    rules, _ = read_rules(more.pop("rules", ""), "the valves")
+    rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
     approver = Approver(rules, other_names=more.pop("other_names", lambda _: ()))
     own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
     asked = question(own=own, **{"body": BODY, **more})
@@ -180,7 +182,7 @@ def test_r10_rounds_of_the_host_count(host_functions: HostFunctions) -> None:
         looking(1),
         looking(2),
         [SAID],
-        budget=AgentLimits(iterations=2),
+        maximum_iterations=2,
     )
 
     events = run_skipping(chat.say("Weather?"))
@@ -195,8 +197,7 @@ def test_limit_of_one_makes_one_round_of_the_host(
     host_functions: HostFunctions,
 ) -> None:
     """The next call of the agent may call nothing."""
-    budget = AgentLimits(iterations=1)
-    chat = chat_of(host_functions, looking(1), [SAID], budget=budget)
+    chat = chat_of(host_functions, looking(1), [SAID], maximum_iterations=1)
 
     run_skipping(chat.say("Weather?"))
 
@@ -208,9 +209,14 @@ def test_limits_begin_anew_with_a_message_of_the_user(
     host_functions: HostFunctions,
 ) -> None:
     """What the turn before took does not count."""
-    budget = AgentLimits(iterations=2, tokens=40)
     chat = chat_of(
-        host_functions, looking(1), [SAID], looking(3), [SAID], budget=budget
+        host_functions,
+        looking(1),
+        [SAID],
+        looking(3),
+        [SAID],
+        maximum_iterations=2,
+        maximum_tokens=40,
     )
 
     async def work() -> Any:
@@ -227,8 +233,14 @@ def test_limit_of_tokens_holds_over_the_rounds_of_the_host(
     host_functions: HostFunctions,
 ) -> None:
     """Two answers are 30 tokens."""
-    budget = AgentLimits(iterations=30, tokens=30)
-    chat = chat_of(host_functions, looking(1), looking(2), [SAID], budget=budget)
+    chat = chat_of(
+        host_functions,
+        looking(1),
+        looking(2),
+        [SAID],
+        maximum_iterations=30,
+        maximum_tokens=30,
+    )
 
     events = run_skipping(chat.say("Weather?"))
 
@@ -480,14 +492,15 @@ def test_rule_holds_for_a_tool_that_the_host_renamed(
 
 def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> None:
     """Not even when the model behind the agent does."""
-    persona = Persona(style="auto")
-    chat = chat_of(host_functions, [reasoning("1"), SAID], persona=persona)
+    chat = chat_of(host_functions, [reasoning("1"), SAID], policy_style="auto")
     run_skipping(chat.say("Weather?"))
     messages = [*chat.messages, *host_functions.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
-    same = prepare_run(chat.asked._replace(model="gpt-6-luna", messages=later))
-    new = prepare_run(chat.asked._replace(model="gpt-6-luna", messages=later[-1:]))
+    parameters = replace(chat.asked.parameters, model="gpt-6-luna")
+    asked = chat.asked._replace(parameters=parameters)
+    same = prepare_run(asked._replace(messages=later))
+    new = prepare_run(asked._replace(messages=later[-1:]))
 
     assert (same.style, new.style) == ("full", "lean")
 

@@ -26,14 +26,10 @@ from gpt5_agent.events import (
     ExecutionEnded,
     NewMessage,
     ReadyForInput,
-    RunMetadata,
     StepEnded,
     StepStarted,
 )
-from gpt5_agent.pipeline import STRATEGY_NAMES
-from gpt5_agent.ports import Guide
-from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
-from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
+from gpt5_agent.request import OwnToolSettings
 from openai_responses.items import Item, is_call_output
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
@@ -42,6 +38,10 @@ from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import ItemAdded
 from runs.sample import message, reasoning
 from runs.tools import endless
+from strategies.guard import TOOL_FAILED_TEXT
+from strategies.guide import Guide
+from strategies.metadata import RunMetadata
+from strategies.parameters import STRATEGY_NAMES, StrategyParameters
 
 SAID = message("9", "It rains.")
 LIMIT = (
@@ -53,11 +53,6 @@ LIMIT = (
 def looking(number: int, name: str = "get_weather", city: str = "") -> list[Item]:
     """An answer that thinks, then calls a tool with arguments of its own."""
     return [reasoning(str(number)), calls(name, number, city or f"Bern {number}")]
-
-
-def limited(iterations: int, **more: Any) -> AgentLimits:
-    """Limits of which only some count."""
-    return AgentLimits(iterations, **more)
 
 
 # ---------------------------------------------------------------- rounds
@@ -170,7 +165,7 @@ def test_r10_at_the_limit_calls_are_told_so_and_one_answer_without_tools_follows
     tool = WeatherTool()
     answers = [looking(number) for number in range(1, rounds + 1)]
     provider = ScriptedProvider(*answers, [SAID])
-    asked = question(tool, budget=limited(asked_for))
+    asked = question(tool, maximum_iterations=asked_for)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -188,7 +183,7 @@ def test_limit_of_one_makes_one_round_of_calls(asked_for: int) -> None:
     provider = ScriptedProvider(looking(1), [SAID])
 
     events = run_skipping(
-        events_of(question(tool, budget=limited(asked_for)), provider)
+        events_of(question(tool, maximum_iterations=asked_for), provider)
     )
 
     assert len(tool.called) == 1
@@ -201,7 +196,7 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
     """Its calls are answered, nothing is asked again."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), looking(2), looking(3))
-    asked = question(tool, budget=limited(2))
+    asked = question(tool, maximum_iterations=2)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -212,14 +207,14 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
 
 def test_r5_default_is_six_rounds() -> None:
     """As the requirement says."""
-    assert AgentLimits().rounds == 6
+    assert StrategyParameters().rounds == 6
 
 
 def test_limit_of_tokens_ends_with_an_answer() -> None:
     """Each answer of the script counts 15."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), looking(2), [SAID])
-    asked = question(tool, budget=limited(30, tokens=30))
+    asked = question(tool, maximum_iterations=30, maximum_tokens=30)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -240,7 +235,7 @@ def test_limit_of_seconds_ends_with_an_answer() -> None:
 
     provider = ScriptedProvider(looking(1), [SAID])
     own = OwnToolSettings(tools=[HangingTool()], limits=CallLimits(seconds=9.0))
-    asked = question(own=own, budget=limited(30, seconds=5.0))
+    asked = question(own=own, maximum_iterations=30, maximum_seconds=5.0)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -488,7 +483,7 @@ def test_memory_that_drops_turns_says_so() -> None:
         {"role": "user", "content": "Two?"},
     ]
     provider = ScriptedProvider([SAID])
-    asked = question(messages=messages, persona=Persona(guide=guide))
+    asked = question(messages=messages, guide=guide)
 
     events = run_skipping(events_of(asked, provider))
 

@@ -16,10 +16,8 @@ from agents.sample import (
     metadata_of,
     question,
 )
-from gpt5_agent.agent.policy import build_system_instruction
-from gpt5_agent.events import AgentEvent, ContextSource, NewMessage
-from gpt5_agent.ports import Guide
-from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
+from gpt5_agent.events import AgentEvent, NewMessage
+from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.items import is_call, is_call_output, is_reasoning, message_text
 from openai_responses.loop.events import Status
 from openai_responses.repairs.chat_repairs import LeaveOutReasoning
@@ -34,6 +32,9 @@ from runs.sample import message, reasoning
 from simulator import Simulator
 from simulator.faults import FailedStart
 from stand_in.signing import SIGN
+from strategies.context import ContextSource
+from strategies.guide import Guide
+from strategies.policy import build_system_instruction
 
 pytestmark = pytest.mark.asyncio
 
@@ -147,7 +148,7 @@ async def test_r32_null_is_no_content(desk: Desk) -> None:
 
 async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> None:
     """The prompt cache lives on them."""
-    events = await desk.ask("sim:tool-forever", budget=AgentLimits(iterations=2))
+    events = await desk.ask("sim:tool-forever", maximum_iterations=2)
 
     assert [body.get("tool_choice") for body in desk.bodies] == [None, None, "none"]
     assert all(body["tools"] == desk.bodies[0]["tools"] for body in desk.bodies)
@@ -177,14 +178,18 @@ async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
 async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
     """Guide, valve, chat; policies, overrides; then what there is to read."""
     guide = Guide(system_prompt="You sail.", temperature=0.5)
-    persona = Persona("Be brief.", '{"extra_policy": "Last."}', guide=guide)
+    persona = {
+        "instruction": "Be brief.",
+        "prompt_policy_overrides": '{"extra_policy": "Last."}',
+        "guide": guide,
+    }
     messages = [
         {"role": "system", "content": "In German."},
         {"role": "user", "content": "Old words."},
     ]
 
     events = await desk.ask(
-        "", messages=messages, persona=persona, query="Weather?", context="It froze."
+        "", messages=messages, query="Weather?", context="It froze.", **persona
     )
 
     [body] = desk.bodies
@@ -201,8 +206,8 @@ async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
     desk: Desk,
 ) -> None:
     """The caller's own wins."""
-    persona = Persona(guide=Guide(system_prompt="You sail.", temperature=0.5))
-    plain = {"model": "gpt-4.1", "settings": Settings(), "persona": persona}
+    guide = Guide(system_prompt="You sail.", temperature=0.5)
+    plain = {"model": "gpt-4.1", "settings": Settings(), "guide": guide}
 
     await desk.ask("Hi", **plain)
     await desk.ask("Hi", body={"temperature": 0.1}, **plain)
@@ -296,11 +301,7 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
         ({"messages": []}, "There is no message to answer"),
         ({"body": {"tool_choice": "required", "tools": [{"function": {}}]}}, "no name"),
         (
-            {
-                "persona": Persona(
-                    guide=Guide(system_prompt="A.", memory_policy="vector-db")
-                )
-            },
+            {"guide": Guide(system_prompt="A.", memory_policy="vector-db")},
             "vector-db",
         ),
         ({"messages": ["no message"]}, "not an object with a role"),

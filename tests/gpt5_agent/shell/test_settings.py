@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 
 from calls.valves import expert
-from gpt5_agent.events import RunMetadata
 from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
-    shows_thoughts,
 )
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from strategies.metadata import RunMetadata
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -57,21 +56,22 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
         TOOL_APPROVAL="delete_*=ask",
     )
 
-    assert (found.strategy, found.model) == ("gpt5_react", "gpt-5.2-high")
+    assert (found.strategy, found.parameters.model) == ("gpt5_react", "gpt-5.2-high")
     assert found.messages == MESSAGES
-    assert found.persona.instruction == "Sell shoes."
-    assert found.persona.overrides == "Answer in French."
-    assert found.persona.style == "lean"
-    assert found.persona.guide.system_prompt == ""
+    assert found.parameters.instruction == "Sell shoes."
+    assert found.parameters.prompt_policy_overrides == "Answer in French."
+    assert found.parameters.policy_style == "lean"
+    assert found.parameters.guide.system_prompt == ""
     assert found.context == "Open 9 to 17."
     assert found.query == ""
-    assert (found.budget.iterations, found.budget.seconds) == (3, 60)
-    assert found.budget.tokens == 1000
+    assert found.parameters.maximum_iterations == 3
+    assert found.parameters.maximum_seconds == 60
+    assert found.parameters.maximum_tokens == 1000
     assert found.own_tools.approver.rules == [("delete_*", "ask")]
 
 
 def test_the_request_wins() -> None:
-    """By the names in docs/agent.md."""
+    """By the names in docs/agent-requests.md."""
     found = asked(
         {
             "model": "gpt5_agent_strategies.gpt5_react",
@@ -87,12 +87,14 @@ def test_the_request_wins() -> None:
         CONTEXT="Open 9 to 17.",
     )
 
-    assert found.model == "o3"
-    assert found.persona.instruction == "Sell hats."
-    assert json.loads(found.persona.overrides) == {"extra_policy": "Be brief."}
+    assert found.parameters.model == "o3"
+    assert found.parameters.instruction == "Sell hats."
+    assert json.loads(found.parameters.prompt_policy_overrides) == {
+        "extra_policy": "Be brief."
+    }
     assert found.context == [{"content": "one"}]
     assert found.query == "and today?"
-    assert found.budget.iterations == 9
+    assert found.parameters.maximum_iterations == 9
 
 
 def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
@@ -146,7 +148,7 @@ def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
     """As those of the valves (R5)."""
     found = asked({"maximum_iterations": given}, MAXIMUM_ITERATIONS=4)
 
-    assert found.budget.iterations == meant
+    assert found.parameters.maximum_iterations == meant
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", 7])
@@ -154,16 +156,16 @@ def test_what_is_no_text_leaves_the_valve(nothing: object) -> None:
     """A client that sends an empty field has not chosen anything."""
     found = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
 
-    assert found.persona.instruction == "A"
-    assert found.model == Valves().MODEL
+    assert found.parameters.instruction == "A"
+    assert found.parameters.model == Valves().MODEL
 
 
 def test_a_preset_is_looked_up(tmp_path: Path) -> None:
     """Built in, or from the folder; another name is refused by a sentence."""
     (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
 
-    built_in = asked(PRESET="researcher").persona.guide
-    own = asked(PRESET="mine", PRESETS_DIR=str(tmp_path)).persona.guide
+    built_in = asked(PRESET="researcher").parameters.guide
+    own = asked(PRESET="mine", PRESETS_DIR=str(tmp_path)).parameters.guide
 
     assert built_in
     assert "sources" in built_in.system_prompt
@@ -181,7 +183,9 @@ def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> N
     """The request's word counts, in every form of yes and no (R6)."""
     body = {"emit_intermediate_thoughts": given}
 
-    assert shows_thoughts(question(body, EMIT_INTERMEDIATE_THOUGHTS=valve)) is shown
+    found = asked(body, EMIT_INTERMEDIATE_THOUGHTS=valve)
+
+    assert found.parameters.emit_intermediate_thoughts is shown
 
 
 # ---------------------------------------------------------------- the engine's own

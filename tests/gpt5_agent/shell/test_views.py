@@ -8,13 +8,14 @@ import pytest
 
 from agents.sample import ScriptedProvider, WeatherTool, calls, events_of, question
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.events import AgentEvent, RunMetadata
+from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
 from stand_in.signing import SIGN
+from strategies.metadata import RunMetadata
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")

@@ -9,7 +9,7 @@ import zlib
 
 
 def png(shade: int) -> str:
-    """A picture of one grey point."""
+    """A picture of one gray point."""
     head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
     chunks = [
         (b"IHDR", head),

@@ -1,6 +1,6 @@
 """
 title: Test toolkit
-description: Tools of every kind of behaviour
+description: Tools of every kind of behavior
 """
 
 import asyncio

@@ -72,7 +72,7 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
     """Without verification there is none; the answer comes all the same."""
     events = await report(connections, simulated(unverified), asking(), TWICE)
     assert log_of(events)[0] == (
-        "repaired: The model's server does not take reasoning.summary: "
+        "repaired: The model's server does not accept reasoning.summary: "
         "answering without it."
     )
     assert repairs_of(events) == ["reasoning.summary"]

@@ -12,7 +12,6 @@ from openai_responses.models.resolve import (
     CATALOG_FACTS,
     REASONING_EFFORTS,
     ResolvedModel,
-    read_overrides,
     resolve_model,
 )
 
@@ -337,7 +336,9 @@ def test_names_without_the_mode_pro(name: str) -> None:
 
 def test_mode_pro_of_an_overridden_model() -> None:
     """It has the administrator's facts."""
-    overrides = read_overrides('{"gpt-6.1-sol": {"max_output_tokens": 500}}')
+    plain = resolve_model("gpt-6.1-sol")
+    facts = plain.facts._replace(max_output_tokens=500)
+    overrides = {"gpt-6.1-sol": plain._replace(facts=facts)}
     model = resolve_model("gpt-6.1-sol-pro-high", overrides)
     assert model.pro
     assert model.effort == "high"

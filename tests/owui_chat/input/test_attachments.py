@@ -149,7 +149,7 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
 @pytest.mark.parametrize(
     "metadata", [{}, {"user_message": None, "files": None, "model": None}]
 )
-def test_request_without_files(metadata: Json) -> None:
+def test_request_without_files_has_no_attachments(metadata: Json) -> None:
     """Most have none."""
     assert attached(chat_of(1), {}, metadata) == {}
 
@@ -293,7 +293,7 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     assert fitted[0]["content"][1] == text("Hi")
 
 
-def test_a_picture_that_is_too_large() -> None:
+def test_too_large_picture_is_scaled_or_refused() -> None:
     """An earlier one is a note; the one that is asked about is an error."""
     large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
     parts: list[ChatPart] = [said(large), said(text("Hi"))]

@@ -24,7 +24,7 @@ from owui_chat.messages import (
     stored_messages,
 )
 from owui_chat.storage.records import message_key
-from owui_manifold.store.chat_store import ChatKeys
+from owui_manifold.store.keys import ChatKeys
 from stand_in.host import SERVER_SECRET
 from stand_in.signing import KEYS, with_sent
 

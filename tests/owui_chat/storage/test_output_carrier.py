@@ -49,7 +49,7 @@ def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
 
 
 def test_text_names_its_record() -> None:
-    """The host joins the texts of neighbours by a line's end."""
+    """The host joins the texts of neighbors by a line's end."""
     run = [
         message("1", "Rain."),
         kept(A, "msg_1"),

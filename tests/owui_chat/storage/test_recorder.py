@@ -152,7 +152,7 @@ def test_remark_that_says_nothing_is_not_kept() -> None:
 
 
 def test_second_message_in_a_row_is_kept_apart() -> None:
-    """The host joins neighbours by a newline."""
+    """The host joins neighbors by a newline."""
     assert payloads(message("1", "One"), message("2", "Two")) == [[STUB]]
 
 

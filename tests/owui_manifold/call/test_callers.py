@@ -1,5 +1,6 @@
 """What a caller may set, and what stays the administrator's."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from calls.outcomes import chunks_of, result_of, statuses
 from calls.sample import IDS, USER, chat
 from calls.valves import expert
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.parameters import ADMINISTRATORS_KEYS, CALLERS_KEYS
+from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
@@ -41,19 +42,19 @@ def types(body: Json) -> list[str]:
     return [tool["type"] for tool in body.get("tools", ())]
 
 
-async def test_each_parameter_is_somebodys() -> None:
+async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
     """A new one is an administrator's until somebody decides otherwise."""
     shell = {"model", "input", "instructions", "stream", "store", "background"}
     parts = {"include", "reasoning", "text", "tools"}
 
-    assert OURS.keys() == ADMINISTRATORS_KEYS.keys()
-    assert not {*CALLERS_KEYS} & OURS.keys()
-    known = {*CALLERS_KEYS, *OURS, *shell, *parts}
+    assert OURS.keys() == ACCOUNT_KEYS.keys()
+    assert not {*ANSWER_KEYS} & OURS.keys()
+    known = {*ANSWER_KEYS, *OURS, *shell, *parts}
     assert known == ResponsesRequest.model_fields.keys() - {"repairs"}
 
 
 @pytest.mark.parametrize("kind", [["web_search"], {"type": "function"}, [], 7])
-async def test_type_of_a_tool_that_is_no_text(
+async def test_tool_whose_type_is_not_a_text_is_dropped(
     pipe: Pipe, sim: Simulator, kind: Any
 ) -> None:
     """It is no tool that anybody may offer."""
@@ -227,7 +228,7 @@ async def test_an_opened_tool_names_nothing_of_others(
     assert kept == numbers
 
 
-async def test_words_that_open_nothing_are_told_to_administrators(
+async def test_unknown_names_are_reported_to_administrators(
     pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log, and to nobody else."""
@@ -248,7 +249,7 @@ async def test_words_that_open_nothing_are_told_to_administrators(
     assert caplog.text.count(line) == 1
 
 
-async def test_the_log_names_it_once(
+async def test_dropped_parameter_is_logged_once(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For each caller and key, never a value."""
@@ -257,15 +258,18 @@ async def test_the_log_names_it_once(
         await sent(pipe, sim, user, **{key: OURS[key]})
     await sent(pipe, sim, metadata=OURS["metadata"], tools=[*HOSTED, OWN])
 
-    told = [text for text in caplog.messages if "left out for user" in text]
-    assert [text.partition("left out for ")[2] for text in told] == [
-        "user user-1, see caller_may_set in EXPERT_JSON: metadata (stored at OpenAI)",
-        "user user-2, see caller_may_set in EXPERT_JSON: metadata (stored at OpenAI)",
-        "user user-1, see caller_may_set in EXPERT_JSON: tools (in part)",
+    lines = [text for text in caplog.messages if "left out of requests" in text]
+    told = [
+        re.search(r"left out of requests of (.*) \(caller_may_set", x) for x in lines
+    ]
+    assert [match[1] for match in told if match] == [
+        "user user-1: metadata (stored at OpenAI)",
+        "user user-2: metadata (stored at OpenAI)",
+        "user user-1: tools (in part)",
     ]
 
 
-async def test_a_task_sets_nothing_either(pipe: Pipe, sim: Simulator) -> None:
+async def test_task_sets_nothing_that_costs(pipe: Pipe, sim: Simulator) -> None:
     """Its parameters come from the same places."""
     await result_of(
         pipe,

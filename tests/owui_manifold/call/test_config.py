@@ -7,7 +7,7 @@ import pytest
 from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import json_digest
-from openai_responses.loop.tools import CallLimits, Toolset
+from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.finding import Trial
 from openai_responses.repairs.request_repairs import LeaveOutParameter
@@ -65,13 +65,6 @@ async def summary_of(*given: Any, **more: Any) -> object:
     """Which summary of the reasoning is asked for."""
     sent = (await chosen(*given, **more)).payload()
     return sent.get("reasoning", {}).get("summary")
-
-
-async def toolset_of(**given: Any) -> Toolset:
-    """What runs the calls."""
-    toolset = (await prepared(given)).toolset
-    assert toolset is not None
-    return toolset
 
 
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
@@ -132,7 +125,7 @@ def test_no_key_says_who_has_to_do_what(key: str) -> None:
         build_endpoint(valves(API_KEY=key))
 
     assert "no API key yet" in str(caught.value)
-    assert "set API_KEY in the valves of this pipe" in str(caught.value)
+    assert "set API_KEY in its valves (Admin Panel > Functions" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -294,13 +287,16 @@ async def test_refused_summary_is_not_asked_for_again(
 )
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_reasoning_is_asked_for_when_it_is_carried(
+async def test_reasoning_is_requested_and_carried_unless_disabled(
     persist: str, asks: bool
 ) -> None:
     """Between the rounds of one answer too."""
-    request = await chosen({"PERSIST_REASONING_TOKENS": persist})
+    found = await prepared({"PERSIST_REASONING_TOKENS": persist})
 
-    assert ("reasoning.encrypted_content" in (request.include or ())) is asks
+    included = found.request.include or ()
+    assert ("reasoning.encrypted_content" in included) is asks
+    assert found.toolset is not None
+    assert found.toolset.carries_reasoning is asks
 
 
 @pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
@@ -338,21 +334,6 @@ async def test_toolset_is_what_the_valves_say() -> None:
     assert toolset.runs_calls is True
     toolset.log("a line")
     assert found.call.log.text().endswith("WARNING  a line")
-
-
-@pytest.mark.parametrize(
-    ("persist", "carries"),
-    [("disabled", False), ("response", True), ("conversation", True)],
-)
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_reasoning_is_carried_between_rounds_unless_disabled(
-    persist: str, carries: bool
-) -> None:
-    """As it is asked for."""
-    toolset = await toolset_of(PERSIST_REASONING_TOKENS=persist)
-
-    assert toolset.carries_reasoning is carries
 
 
 @pytest.mark.parametrize(

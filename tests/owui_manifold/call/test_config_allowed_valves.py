@@ -65,12 +65,12 @@ def test_what_costs_much_is_not_the_users_to_switch_on() -> None:
 
 
 @pytest.mark.parametrize("may_change", ["", " , ", "nothing"])
-def test_nothing(may_change: str) -> None:
+def test_users_may_change_nothing(may_change: str) -> None:
     """The log of a failed answer is for administrators anyway; keys have a valve."""
     assert left(may_change) == set()
 
 
-def test_everything() -> None:
+def test_users_may_change_everything() -> None:
     """For all, or for administrators."""
     assert left("all") == left("nothing", "admin") == {*CHOSEN, *TOOL_SWITCHES}
 
@@ -80,7 +80,7 @@ def test_words_are_read_as_people_write_them() -> None:
     assert left("Effort,VERBOSITY") == {"effort", "verbosity"}
 
 
-def test_a_word_that_means_nothing() -> None:
+def test_unknown_word_changes_nothing_and_is_reported() -> None:
     """It takes a right away, so the administrator is told."""
     [told] = problems("efort, summary")
     assert told.startswith("USER_MAY_CHANGE contains unknown names: efort. Choose from")

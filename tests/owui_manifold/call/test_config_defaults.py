@@ -40,7 +40,9 @@ async def test_a_user_is_one_stable_hash() -> None:
     ("kind", "same_user_shares", "is_sent"),
     [("chat", False, True), ("user", True, True), ("off", True, False)],
 )
-async def test_the_cache_key(kind: str, same_user_shares: bool, is_sent: bool) -> None:
+async def test_cache_key_is_of_the_chat_or_of_the_user(
+    kind: str, same_user_shares: bool, is_sent: bool
+) -> None:
     """One for each chat, one for each user, or none."""
     here = (await defaults(CHAT, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     there = (await defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
@@ -51,7 +53,7 @@ async def test_the_cache_key(kind: str, same_user_shares: bool, is_sent: bool) -
 
 
 @pytest.mark.parametrize("word", ["id", "email"])
-async def test_older_words_for_the_cache_key(word: str) -> None:
+async def test_older_words_for_the_cache_key_mean_the_user(word: str) -> None:
     """Both mean the user; an address is never sent."""
     assert Valves.model_validate({"PROMPT_CACHE_KEY": word}).PROMPT_CACHE_KEY == "user"
 
@@ -63,7 +65,7 @@ async def test_without_a_chat_the_user_is_the_key() -> None:
     assert await defaults(Caller("f.gpt-5.2")) == {}
 
 
-async def test_wishes_are_sent_when_there_are_some() -> None:
+async def test_only_chosen_settings_are_sent() -> None:
     """The API's own defaults are not repeated."""
     assert set(await defaults()) == {"safety_identifier", "prompt_cache_key"}
     wishes = await defaults(

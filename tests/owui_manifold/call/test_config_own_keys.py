@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from calls.outcomes import chunks_of, result_of
-from calls.sample import IDS, MODEL, USER, call_of, chat
+from calls.sample import IDS, USER, chat
 from calls.valves import expert
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
-from owui_manifold.call.config import Config, read_config
-from owui_manifold.call.context import Caller
+from owui_manifold.call.config import Config, build_endpoint, read_config
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.hosted_tools import hosted_tools
@@ -50,10 +49,9 @@ def config(user: UserValves, **more: str) -> Config:
 def sent(user: UserValves, **more: str) -> tuple[set[str], list[str]]:
     """The headers of a request, and OpenAI's tools in it."""
     one = config(user, **more)
-    call = call_of(chat("Hi"), one.valves, Caller(MODEL, "user-1"))
     tools, _ = hosted_tools(one, resolve_model("gpt-6.1-sol"))
-    headers = call._replace(config=one).endpoint.headers()
-    return set(headers), [tool["type"] for tool in tools]
+    endpoint = build_endpoint(one.valves, one.own_key, is_admin=False)
+    return set(endpoint.headers()), [tool["type"] for tool in tools]
 
 
 PLAIN = {"Authorization", "Content-Type"}
@@ -74,14 +72,14 @@ BILLED = {"OpenAI-Organization", "OpenAI-Project"}
         (OWN, "all", PLAIN | {"X-Gateway-Key"}, ["file_search", "mcp"]),
     ],
 )
-def test_what_goes_out(
+def test_valve_names_what_goes_out_with_a_users_own_key(
     user: UserValves, given: str, headers: set[str], tools: list[str]
 ) -> None:
     """With the pipe's key everything, with a user's own what the valve names."""
     assert sent(user, EXPERT_JSON=expert(user_keys_get=given)) == (headers, tools)
 
 
-def test_a_key_that_is_not_allowed_changes_nothing() -> None:
+def test_own_key_that_is_not_allowed_changes_nothing() -> None:
     """The pipe's key is used, with all that belongs to it."""
     assert sent(OWN, USER_API_KEYS="off") == sent(UserValves())
 

@@ -45,7 +45,9 @@ def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str,
         ("required", UserValves(), True, "sk-pipe"),
     ],
 )
-def test_whose_key(kind: str, user: UserValves, is_admin: bool, key: str) -> None:
+def test_users_own_key_is_used_where_it_is_allowed(
+    kind: str, user: UserValves, is_admin: bool, key: str
+) -> None:
     """The user's own where it may be; administrators may leave theirs out."""
     sent = headers(kind, user, is_admin=is_admin)
 
@@ -54,7 +56,7 @@ def test_whose_key(kind: str, user: UserValves, is_admin: bool, key: str) -> Non
     assert ("OpenAI-Project" in sent) is (key == "sk-pipe")
 
 
-def test_a_key_of_ones_own_is_required() -> None:
+def test_required_own_key_is_asked_for() -> None:
     """The sentence says where to put it."""
     with pytest.raises(InvalidRequest, match="slider icon beside the chat input"):
         headers("required", UserValves())
@@ -86,7 +88,9 @@ def for_users(pipe: Pipe, kind: str, **more: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_chats_tasks_and_checks_use_it(pipe: Pipe, sim: Simulator) -> None:
+async def test_chats_tasks_and_checks_use_the_own_key(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """The pipe's own key would be refused here."""
     for_users(pipe, "required")
     ids = {"chat_id": "chat-1", "message_id": "m-1"}
@@ -106,7 +110,9 @@ async def test_chats_tasks_and_checks_use_it(pipe: Pipe, sim: Simulator) -> None
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_without_one_nothing_is_sent(pipe: Pipe, sim: Simulator) -> None:
+async def test_nothing_is_sent_without_a_required_key(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """A title is empty then, as after any failure."""
     for_users(pipe, "required")
     [told] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
@@ -119,7 +125,7 @@ async def test_without_one_nothing_is_sent(pipe: Pipe, sim: Simulator) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_a_wrong_key_is_told_to_its_owner(
+async def test_wrong_own_key_is_reported_to_its_owner(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not to an administrator, who cannot change it; it is in no line of the log."""

@@ -31,7 +31,9 @@ def written(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("threshold", LEVELS)
-def test_the_threshold(threshold: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_servers_log_gets_what_reaches_the_level(
+    threshold: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """The server's log gets what reaches it; the run keeps every line."""
     caplog.set_level("CRITICAL", NAME)  # the logger's own level does not count
     caplog.handler.setLevel(0)
@@ -46,7 +48,7 @@ def test_the_threshold(threshold: str, caplog: pytest.LogCaptureFixture) -> None
     assert [line.split()[2] for line in log.text().splitlines()] == LEVELS
 
 
-def test_lines_as_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_has_time_level_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its time, its level and its text, on one line."""
     monkeypatch.setattr("owui_manifold.call.log.unix_seconds", Ticking())
     log = RunLog("ERROR", [], "run-1")

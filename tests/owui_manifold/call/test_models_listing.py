@@ -21,7 +21,7 @@ async def settled(connections: Connections) -> None:
     await asyncio.gather(*connections._pool()._tasks)
 
 
-async def test_the_models_of_a_key() -> None:
+async def test_key_lists_its_chat_models() -> None:
     """Chat models alone; another key may use others."""
     async with Simulator() as sim:
         connections = Connections()
@@ -98,7 +98,7 @@ async def test_what_was_known_stays_when_the_server_fails(
         lambda: web.Response(text="x" * 5_100_000),
     ],
 )
-async def test_an_answer_that_is_no_list(made: object) -> None:
+async def test_answer_that_is_not_a_list_is_an_error(made: object) -> None:
     """It is an error of ours, without a word of the server."""
 
     async def answer(_: web.Request) -> web.Response:

@@ -1,5 +1,6 @@
 """Files are read with the rights of the user, away from the event loop."""
 
+import base64
 import sys
 import threading
 from io import BytesIO
@@ -12,7 +13,6 @@ from calls.sample import call_of, chat, host_context
 from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from owui_chat.input.attachments import resolve_images
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -355,33 +355,25 @@ class StandInImage:
 
 
 @pytest.mark.parametrize(
-    ("content", "library", "shown"),
+    ("content", "library", "scaled"),
     [
-        (PNG, True, data_url(JPEG, "image/jpeg")),
-        (PNG, False, None),
-        (WEBP, True, None),
+        (PNG, SimpleNamespace(open=StandInImage), JPEG),
+        (PNG, None, b""),
+        (WEBP, SimpleNamespace(open=StandInImage), b""),
     ],
+    ids=["scaled", "no library", "not readable by the library"],
 )
-async def test_picture_that_is_too_large(
-    content: bytes, library: bool, shown: str | None, monkeypatch: pytest.MonkeyPatch
+async def test_hosts_library_scales_pictures(
+    content: bytes,
+    library: object,
+    scaled: bytes,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The host's library makes it smaller; else there is a sentence."""
-    pillow = SimpleNamespace(open=StandInImage) if library else None
+    """Those that are too large; input/test_attachments.py has what becomes of them."""
     monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))
-    monkeypatch.setitem(sys.modules, "PIL.Image", pillow)
-    url = data_url(content + bytes(50_000_000), "image/png")
-    part = {"type": "input_image", "image_url": url, "detail": "low"}
-    small = {**part, "image_url": PIXEL}
-    message = UserMessage({"role": "user", "content": [part, small]})
+    monkeypatch.setitem(sys.modules, "PIL.Image", library)
 
-    if shown is None:
-        with pytest.raises(InvalidRequest, match="is larger than the 50 MB"):
-            resolve_images([message], scale_image)
-        return
-    (shrunk,) = resolve_images([message], scale_image)
-
-    assert isinstance(shrunk, UserMessage)
-    assert shrunk.content == [{**part, "image_url": shown}, small]
+    assert scale_image(base64.b64encode(content).decode()) == scaled
 
 
 async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:

@@ -44,7 +44,7 @@ async def test_other_files_are_shown_alone(host: StandInHost) -> None:
     assert found == ("x", {"files": [file, {"type": "image"}], "stored": []})
 
 
-async def test_picture_is_labelled_as_what_it_is(host: StandInHost) -> None:
+async def test_picture_is_labeled_as_what_it_is(host: StandInHost) -> None:
     """So that the next turn, which reads the stored file, sends the same bytes."""
     output, _ = await shared_out(host, picture(data_url(JPEG, "image/png")))
 

@@ -90,19 +90,19 @@ async def test_refused_write_is_told(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret", "told"), [(SERVER_SECRET, SERVER_SECRET), ("", ""), (None, "")]
+    ("env", "secret"),
+    [
+        ({"WEBUI_SECRET_KEY": SERVER_SECRET}, SERVER_SECRET),
+        ({"WEBUI_SECRET_KEY": ""}, ""),
+        ({"WEBUI_SECRET_KEY": None}, ""),
+        ({}, ""),
+    ],
+    ids=["set", "empty", "null", "absent"],
 )
-async def test_secret_of_the_server(
-    secret: str | None, told: str, host: StandInHost
+async def test_server_secret_is_empty_where_the_host_has_none(
+    env: dict[str, str | None], secret: str, host: StandInHost
 ) -> None:
-    """Or nothing where it has none."""
-    host.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY=secret)
-
-    assert server_secret() == told
-
-
-async def test_host_without_a_secret_has_none(host: StandInHost) -> None:
     """A chat goes on without what needs one."""
-    host.provide("env", VERSION="0.12.4")
+    host.provide("env", VERSION="0.12.4", **env)
 
-    assert server_secret() == ""
+    assert server_secret() == secret

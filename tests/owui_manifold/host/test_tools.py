@@ -62,7 +62,7 @@ def host_tools(
 ) -> HostTools:
     """Tools of one request, by the names that the model gets."""
     context = host_context(tools, **more)
-    call = call_of(body or {}, Valves(), host=context)
+    call = call_of(body or {}, Valves(API_KEY="sk-1"), host=context)
     return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
 
 
@@ -178,7 +178,7 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
     """It runs; the rules are those of the tool that runs."""
     offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
     context = host_context({**offered, "Delete_All": tool(look)})
-    call = call_of({}, Valves(), host=context)
+    call = call_of({}, Valves(API_KEY="sk-1"), host=context)
     tools = HostTools(call.host, tool_user(call), ToolNames((*offered,)))
     toolset = Toolset(tools, Approver([("delete_all", "deny")]))
     names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
@@ -512,7 +512,9 @@ def hanging() -> Iterator[Hanging]:
 def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
     """The tools of a request of this user: one hangs, one does not."""
     tools = {"hang": tool(hanging), "look": tool(look)}
-    call = call_of({}, Valves(), Caller(user_id=user_id, host_model="p.m"))
+    call = call_of(
+        {}, Valves(API_KEY="sk-1"), Caller(user_id=user_id, host_model="p.m")
+    )
     context = host_context(tools, metadata={**IDS, "user_id": user_id})
     call = call._replace(threads=threads, host=context)
     return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))

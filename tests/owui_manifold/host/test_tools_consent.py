@@ -7,7 +7,7 @@ import pytest
 
 from calls.sample import call_of, host_context
 from openai_responses.loop.tools import Approver
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.tools import build_approver
 from stand_in.host import host_callable
@@ -33,14 +33,16 @@ class Page:
         return self.answer
 
 
-def approver_of(call: PipeCall) -> Approver:
+def approver_of(call: CheckedCall) -> Approver:
     """Who decides about the calls of a request."""
     return build_approver(call.host, call.config.approval_rules, call.log.warn)
 
 
-def ruled(rules: str, **host: Any) -> PipeCall:
+def ruled(rules: str, **host: Any) -> CheckedCall:
     """A call under the administrator's rules."""
-    return call_of({}, Valves(TOOL_APPROVAL=rules), host=host_context(**host))
+    return call_of(
+        {}, Valves(API_KEY="sk-1", TOOL_APPROVAL=rules), host=host_context(**host)
+    )
 
 
 async def is_allowed(

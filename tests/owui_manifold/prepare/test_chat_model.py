@@ -24,7 +24,7 @@ async def ask(pipe: Pipe, *said: str, **metadata: Any) -> list[str]:
     return statuses(chunks)
 
 
-async def test_the_choice_is_told(
+async def test_chosen_model_is_explained(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Which model, and why."""
@@ -59,7 +59,7 @@ async def test_a_model_that_was_named_is_not_explained(
     assert statuses(chunks) == []
 
 
-async def test_a_model_that_was_switched_off_long_ago(
+async def test_model_without_a_successor_is_asked_as_it_is(
     sim: Simulator, host: StandInHost
 ) -> None:
     """It is asked for as it is; the message about the refusal names its successor."""
@@ -88,9 +88,7 @@ async def ask_named(
     return sim.requests[-1].body, statuses(chunks)
 
 
-async def test_mode_pro_is_asked_for_by_a_name(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_name_asks_for_the_mode_pro(sim: Simulator, host: StandInHost) -> None:
     """With an effort at its end."""
     sent, told = await ask_named(sim, "gpt-6.1-sol-pro-high")
     assert sent["model"] == "gpt-6.1-sol"
@@ -99,7 +97,7 @@ async def test_mode_pro_is_asked_for_by_a_name(
     assert told == []
 
 
-async def test_a_pro_model_that_was_switched_off(
+async def test_successor_of_a_pro_model_answers_in_the_mode_pro(
     sim: Simulator, host: StandInHost
 ) -> None:
     """Its successor answers, in the mode pro, and the chat says so."""

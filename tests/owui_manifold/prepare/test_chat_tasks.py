@@ -33,20 +33,20 @@ def sent(given: dict[str, Any], caller: Caller = TITLE, **more: Any) -> dict[str
         ({"BASE_URL": "https://other.example/v1", "TASK_MODEL": "tiny"}, "tiny"),
     ],
 )
-def test_the_model_for_tasks(
+def test_tasks_go_to_the_small_model_of_openai(
     given: dict[str, Any], model: str, host: StandInHost
 ) -> None:
     """A small one at OpenAI; elsewhere the chat's own, unless one is named."""
     assert sent(given)["model"] == model
 
 
-def test_the_host_gets_the_object_that_it_reads(host: StandInHost) -> None:
+def test_task_asks_for_the_object_that_the_host_reads(host: StandInHost) -> None:
     """Nothing can stand around it."""
     form = sent({})["text"]["format"]
     assert (form["type"], form["name"]) == ("json_schema", "title_generation")
 
 
-def test_a_model_that_nobody_knows_is_asked_in_words_alone(host: StandInHost) -> None:
+def test_unknown_model_is_asked_without_structured_output(host: StandInHost) -> None:
     """It may have no structured output."""
     assert "text" not in sent({"TASK_MODEL": "tiny"})
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_of_answers_harms_no_title(host: StandInHost) -> No
     assert len(prepared.call.log.text().splitlines()) == 1
 
 
-def test_a_model_that_the_administrator_describes(host: StandInHost) -> None:
+def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
     """The lowest effort is the one that it has."""
     said = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
     given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": said}

@@ -60,7 +60,7 @@ def test_a_users_choice_wins(
         ('{"type": "other"}', {"type": "image_generation"}),
     ],
 )
-def test_options_of_pictures(text: str, tool: dict[str, Any]) -> None:
+def test_options_of_image_generation_are_sent(text: str, tool: dict[str, Any]) -> None:
     """What OpenAI's tool takes, under its own type."""
     valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
 
@@ -70,7 +70,7 @@ def test_options_of_pictures(text: str, tool: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text", ["high", "[1]", "{", pytest.param("[" * 100_000, id="brackets")]
 )
-def test_options_that_are_none(text: str) -> None:
+def test_unreadable_options_are_refused(text: str) -> None:
     """The sentence says who has to correct what."""
     valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
 
@@ -78,7 +78,7 @@ def test_options_that_are_none(text: str) -> None:
         offered(valves)
 
 
-def test_the_hosts_tools_for_the_same_are_left_out() -> None:
+def test_hosts_tools_for_the_same_purpose_are_left_out() -> None:
     """Of two the model would have to guess."""
     code, pictures = BOTH_ON
     assert hosted({code: True})[1] == {"execute_code"}

@@ -187,7 +187,7 @@ async def test_a_server_that_is_down_stops_no_chat(
     chunks = await chunks_of(pipe, chat("sim:mcp-unreachable"), **NATIVE)
 
     assert lines(chunks) == [
-        "The model's server does not take the tool clocks: answering without it."
+        "The model's server does not accept the tool clocks: answering without it."
     ]
     assert grown(chunks).endswith("I have no clock here.")
     assert [request.status for request in sim.requests] == [424, 200]

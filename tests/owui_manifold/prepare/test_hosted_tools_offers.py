@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models.resolve import read_overrides, resolve_model
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.model_valves import read_overrides
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -74,7 +75,7 @@ def test_hosted_tool_that_a_model_lacks_is_not_offered() -> None:
     }
 
 
-def test_too_many_tools() -> None:
+def test_tools_beyond_the_limit_are_left_out_and_reported() -> None:
     """OpenAI's stay, then those that people attached, in their order; a line says it."""
     names = [f"t{number}" for number in range(130)]
     called = responses_tools([function(name) for name in names])
@@ -141,14 +142,14 @@ def test_valve_makes_functions_strict(strict: bool) -> None:
         ({"tools": [function("look")], "tool_choice": "listen"}, "listen"),
     ],
 )
-def test_mistakes_give_a_sentence(body: Json, told: str) -> None:
+def test_unusable_tools_are_refused(body: Json, told: str) -> None:
     """Before anything is sent."""
     with pytest.raises(InvalidRequest, match=told):
         offered(body)
 
 
 @pytest.mark.parametrize("choice", [None, "auto", "none", "required"])
-def test_words_of_choice_are_sent_as_they_are(choice: str | None) -> None:
+def test_tool_choice_is_sent_unchanged(choice: str | None) -> None:
     """They mean the same there."""
     body = {"tools": [function("look")], "tool_choice": choice}
 

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.asyncio
 
 DOMAINS = [f"https://site{number}.org:8080/news" for number in range(100)]
 PREVIEW = '{"model": "gpt-image-2", "background": "transparent"}'
-NO_PICTURES = (
-    "The model's server does not take the tool image_generation: answering without it."
-)
+NO_PICTURES = "The model's server does not accept the tool image_generation: answering without it."
 
 
 @pytest.mark.parametrize(
@@ -35,7 +33,7 @@ NO_PICTURES = (
         },
     ],
 )
-async def test_valves_say_more_than_the_api_takes(
+async def test_hosted_tools_that_are_refused_cost_no_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost, valves: dict[str, Any]
 ) -> None:
     """The tool is offered with what it takes."""

@@ -55,11 +55,6 @@ def search_with(**options: Any) -> Item:
     return search(WEB_SEARCH_OPTIONS=json.dumps(options))
 
 
-def test_nothing_is_offered_unasked() -> None:
-    """Searches cost money."""
-    assert hosted() == NOTHING
-
-
 def test_search_does_not_assume_the_united_states() -> None:
     """The API would, if nothing were said."""
     assert search() == PLAIN
@@ -94,8 +89,8 @@ def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None
 
 
 @pytest.mark.parametrize("features", [None, [], "web_search", {"web_search": None}])
-def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
-    """Callers over plain HTTP send none."""
+def test_nothing_is_offered_unasked(features: object) -> None:
+    """Searches cost money; callers over plain HTTP send no features."""
     assert hosted(features) == NOTHING
 
 
@@ -117,7 +112,9 @@ def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
         ({}, {}),
     ],
 )
-def test_location(given: str | Json, place: Json) -> None:
+def test_location_is_read_from_an_object_or_words(
+    given: str | Json, place: Json
+) -> None:
     """As an object, or as words in a fixed order."""
     tool = search_with(user_location=given)
 
@@ -172,7 +169,7 @@ def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
     assert search_with(**options) == plain | sent
 
 
-def test_file_search() -> None:
+def test_file_search_follows_the_web_search() -> None:
     """Behind the search of the web, always."""
     [web, files], _ = hosted(
         ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
@@ -233,8 +230,3 @@ def test_search_of_a_filter_takes_the_place_of_ours() -> None:
     found = offer({"extra_tools": [own]}, tools)
 
     assert found.items == [own]
-
-
-def test_hosted_tools_alone_are_offered() -> None:
-    """No function is needed for that."""
-    assert offered({}, hosted(ENABLE_WEB_SEARCH=True)) == ["web_search"]

@@ -13,7 +13,7 @@ from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError, InvalidRequest
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Usage
-from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -39,7 +39,7 @@ FAILED = RunDone(
 
 def asked(
     valves: dict[str, Any] | None = None, caller: Caller | None = None
-) -> PipeCall:
+) -> CheckedCall:
     """A question with a tool."""
     given = {"API_KEY": KEY, "LOG_LEVEL": "DEBUG", **(valves or {})}
     body = chat(DIARY, tools=[TOOL])
@@ -265,7 +265,7 @@ async def test_refusal_of_ours_is_told_with_the_same_id(
     """In the chat and in the log."""
     question = asked()
 
-    sentence = report_exception(question, InvalidRequest("No key yet."))
+    sentence = report_exception(question.log, InvalidRequest("No key yet."))
 
     assert sentence == f"No key yet. (Error id: {RUN_ID})"
     [record] = caplog.records

@@ -7,11 +7,11 @@ import pytest
 
 from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
-from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import build_task_request
-from owui_manifold.present.report import notices_of
+from owui_manifold.present.notices import notices_of
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -70,7 +70,7 @@ def with_table(host: StandInHost, **params: Any) -> Models:
 
 def asking(
     way: str | None = "legacy", admin: bool = True, task: str = "", **valves: Any
-) -> PipeCall:
+) -> CheckedCall:
     """Somebody asks a model of the workspace."""
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", task, is_admin=admin)
     metadata = {"model_id": WORKSPACE, "params": {"function_calling": way}}
@@ -78,7 +78,7 @@ def asking(
     return call_of(chat("Hi"), Valves(API_KEY="sk-1", **valves), caller, host=context)
 
 
-async def notices_for(call: PipeCall) -> list[str]:
+async def notices_for(call: CheckedCall) -> list[str]:
     """What is shown above the answer."""
     if call.caller.task:
         return await notices_of(build_task_request(call))

@@ -21,7 +21,7 @@ async def lines(pipe: Pipe, user: dict[str, Any] = ADMIN, **metadata: Any) -> li
     return statuses(await chunks_of(pipe, chat("Hi"), **given))
 
 
-async def test_a_model_that_ends(pipe: Pipe) -> None:
+async def test_shutdown_of_a_model_is_announced(pipe: Pipe) -> None:
     """Everybody sees it, because everybody can choose another."""
     said = '{"gpt-5.6-sol": {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}}'
     pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": said})
@@ -29,7 +29,7 @@ async def test_a_model_that_ends(pipe: Pipe) -> None:
     assert await lines(pipe, USER) == [expected]
 
 
-async def test_the_servers_own_day_counts(pipe: Pipe) -> None:
+async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     """As soon as the list of models has told it."""
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
     more = {"MODEL_OVERRIDES_JSON": never, "MODEL_ID": "auto"}
@@ -48,7 +48,9 @@ async def test_the_servers_own_day_counts(pipe: Pipe) -> None:
 @pytest.mark.parametrize(
     "model", ["gpt-image-1.5", "gpt-image-1.5-2025-12-16", "chatgpt-image-latest"]
 )
-async def test_a_model_for_pictures_that_ends(pipe: Pipe, model: str) -> None:
+async def test_shutdown_of_an_image_model_is_announced_to_administrators(
+    pipe: Pipe, model: str
+) -> None:
     """Administrators are told once, in time."""
     options = {"IMAGE_GENERATION_OPTIONS": f'{{"model": "{model}"}}'}
     pipe.valves = pipe.valves.model_copy(update=options)
@@ -67,7 +69,7 @@ async def test_a_model_for_pictures_that_ends(pipe: Pipe, model: str) -> None:
 @pytest.mark.parametrize(
     "options", ["", "no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
 )
-async def test_other_models_for_pictures(pipe: Pipe, options: str) -> None:
+async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
     """Nothing is said of them."""
     given = {"IMAGE_GENERATION_OPTIONS": options}
     pipe.valves = pipe.valves.model_copy(update=given)
@@ -75,7 +77,7 @@ async def test_other_models_for_pictures(pipe: Pipe, options: str) -> None:
     assert not [line for line in told if "switched off" in line]
 
 
-async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
+async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
     """Only administrators see them."""
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
     wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
@@ -90,7 +92,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     assert await lines(pipe, USER, openai_responses=told) == []
 
 
-async def test_prices_that_are_no_json(pipe: Pipe) -> None:
+async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
     """No model can be named."""
     pipe.valves = pipe.valves.model_copy(update={"CUSTOM_MODEL_PRICING_JSON": "{"})
 
@@ -99,7 +101,7 @@ async def test_prices_that_are_no_json(pipe: Pipe) -> None:
     assert told.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
 
 
-async def test_rule_that_cannot_be_read(
+async def test_unreadable_rule_is_reported_to_administrators(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Administrators see which entry to correct, in the chat and in the log."""
@@ -141,12 +143,12 @@ async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
     ]
 
 
-async def test_an_answer_without_news(pipe: Pipe) -> None:
+async def test_answer_without_news_has_no_notice(pipe: Pipe) -> None:
     """Nothing stands above it."""
     assert await lines(pipe) == []
 
 
-async def test_values_that_no_api_takes(
+async def test_invalid_values_are_not_sent_and_logged_once(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """They never leave; the log says it once for each user and value."""

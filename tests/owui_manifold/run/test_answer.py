@@ -17,7 +17,7 @@ from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import message_key, read_records
-from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.asyncio
 Pair = tuple[AnswerEvent, str]
 
 
-async def all_told(call: PipeCall, connections: Connections) -> list[Pair]:
+async def all_told(call: CheckedCall, connections: Connections) -> list[Pair]:
     """A whole answer."""
     pairs: list[Pair] = []
     line = ""
@@ -322,7 +322,7 @@ def look(city: str) -> str:
     return f"Rain in {city}."
 
 
-def with_tool(scenario: str, sim: Simulator, **valves: Any) -> PipeCall:
+def with_tool(scenario: str, sim: Simulator, **valves: Any) -> CheckedCall:
     """A chat whose tool the pipe runs itself."""
     tool = {"callable": host_callable(look), "spec": TOOL["function"]}
     body = chat(f"sim:{scenario}", tools=[TOOL])

@@ -40,7 +40,7 @@ async def findings(
     return text
 
 
-async def test_a_set_up_that_works() -> None:
+async def test_working_setup_passes_every_check() -> None:
     """Every line says so, and what was sent is small and stored nowhere."""
     async with Simulator() as sim:
         text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
@@ -62,7 +62,7 @@ async def test_a_set_up_that_works() -> None:
     assert all(body["max_output_tokens"] == 16 for body in bodies)
 
 
-async def test_reasoning_that_the_api_left_out() -> None:
+async def test_dropped_reasoning_is_counted_by_cause() -> None:
     """How much of it and why, since the pipe was started."""
     async with Simulator() as sim:
         dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
@@ -74,7 +74,7 @@ async def test_reasoning_that_the_api_left_out() -> None:
     )
 
 
-async def test_models_that_the_key_may_not_use() -> None:
+async def test_models_that_the_key_lacks_are_named() -> None:
     """They are named, before a user finds out."""
     async with Simulator() as sim:
         names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
@@ -84,7 +84,7 @@ async def test_models_that_the_key_may_not_use() -> None:
     assert "change MODEL_ID" in text
 
 
-async def test_a_wrong_key() -> None:
+async def test_wrong_key_ends_the_check() -> None:
     """The sentence of a chat stands there, the key does not; nothing more is tried."""
     async with Simulator() as sim:
         text = await findings(sim.base_url, "sk-wrong-CANARY")
@@ -113,30 +113,32 @@ def refusing(param: str, code: str) -> Any:
     return answer
 
 
-async def test_an_organisation_that_is_not_verified() -> None:
-    """A chat goes on without summaries; the check says that they are missing."""
-    answer = refusing("reasoning", "unsupported_value")
-    async with Upstream(answer) as upstream:
+@pytest.mark.parametrize(
+    ("param", "missing", "advice", "works"),
+    [
+        (
+            "reasoning",
+            "Summaries",
+            "or set REASONING_SUMMARY to `disabled`.",
+            "A small request",
+        ),
+        ("stream", "Streaming", "or turn off ENABLE_STREAM.", "Summaries"),
+    ],
+)
+async def test_unverified_organization_is_told_what_is_missing(
+    param: str, missing: str, advice: str, works: str
+) -> None:
+    """A chat goes on without it, and the other lines still come."""
+    async with Upstream(refusing(param, "unsupported_value")) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    [line] = [line for line in text.splitlines() if "❌ **Summaries**" in line]
-    assert line.endswith("or set REASONING_SUMMARY to `disabled`.")
-    assert "✅ **A small request**" in text
+    [line] = [line for line in text.splitlines() if f"❌ **{missing}**" in line]
+    assert line.endswith(advice)
+    assert f"✅ **{works}**" in text
     assert "CANARY" not in text
 
 
-async def test_an_organisation_that_may_not_stream() -> None:
-    """The other lines still come."""
-    answer = refusing("stream", "unsupported_value")
-    async with Upstream(answer) as upstream:
-        text = await findings(upstream.base_url, KEY)
-
-    [line] = [line for line in text.splitlines() if "❌ **Streaming**" in line]
-    assert line.endswith("or turn off ENABLE_STREAM.")
-    assert "✅ **Summaries**" in text
-
-
-async def test_a_hosted_tool_that_is_refused() -> None:
+async def test_refused_hosted_tools_are_named() -> None:
     """It is named by its type, a remote server by its label."""
     servers = '{"server_label": "wiki", "server_url": "https://wiki.example/mcp"}'
     tools = {"ENABLE_WEB_SEARCH": True, "REMOTE_MCP_SERVERS_JSON": servers}
@@ -149,7 +151,7 @@ async def test_a_hosted_tool_that_is_refused() -> None:
     assert lines[1].endswith("Check REMOTE_MCP_SERVERS_JSON.")
 
 
-async def test_a_server_without_a_list() -> None:
+async def test_server_without_a_list_of_models_passes() -> None:
     """Other servers have none; the requests are what counts."""
 
     async def answer(request: web.Request) -> web.Response:
@@ -164,7 +166,7 @@ async def test_a_server_without_a_list() -> None:
     assert "✅ **A small request**" in text
 
 
-async def test_a_limit_of_tokens_that_is_too_low() -> None:
+async def test_request_is_repeated_without_a_limit_that_is_too_low() -> None:
     """The same request is tried without it, before it counts as failed."""
 
     async def answer(request: web.Request) -> web.Response:

@@ -40,7 +40,7 @@ NEXT = "The next one that an administrator named is asked."
 
 @pytest_asyncio.fixture
 async def other() -> AsyncIterator[Simulator]:
-    """A second server, of another organisation."""
+    """A second server, of another organization."""
     async with Simulator() as simulator:
         simulator.api_key = "sk-simulator-2"
         yield simulator

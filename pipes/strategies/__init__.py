@@ -1,0 +1,1 @@
+"""The agents' strategies: policies, memory, thoughts, the guard of calls; all pure."""

@@ -1,0 +1,68 @@
+"""The context that a strategy gives the model to read, beside the chat."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from openai_responses.json_input import as_mapping, as_text
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: list[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
+    return ContextSource(
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
+    )
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""

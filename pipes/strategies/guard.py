@@ -1,0 +1,151 @@
+"""Decides whether a call may be made: a known tool, valid arguments, no repeated
+failure.
+
+The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+and a model that reads one can correct itself.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from openai_responses.items import Item, item_type
+from openai_responses.json_input import (
+    as_list,
+    as_mapping,
+    load_json,
+)
+from openai_responses.loop.arguments import check_arguments
+from openai_responses.loop.tools import ToolResult
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that failed is not made again.
+
+    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
+    tools with names in `interactive` have time limits of their own.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        interactive: Collection[str] = (),
+    ) -> None:
+        """Start without failures."""
+        self._schemas = schemas
+        self._run_tool = run_tool
+        self._interactive = interactive
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._schemas.get(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError):
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own."""
+        return name in self._interactive
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
+        finally:
+            if not succeeded:
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = load_json(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        options = _read_options(properties.get(name))
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return [_option_text(option) for option in as_list(options)]
+
+
+def _option_text(value: Any) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

@@ -1,0 +1,102 @@
+"""What a strategy remembers: memories from before the chat, and a window of the chat."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.json_input import as_text
+from owui_chat.host_tools import TOOL_IMAGES_PREFIX
+from strategies.guide import Guide
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+_DEFAULT_WINDOW_TURNS = 10
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+
+class _MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
+    starts = find_turn_starts(messages)
+    if window == 0 or len(starts) <= window:
+        return _MemoryWindow(messages)
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return _MemoryWindow(
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
+
+
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset asks for a memory policy that there is not. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )

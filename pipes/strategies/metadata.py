@@ -1,0 +1,50 @@
+"""What an answer took: the seed's `execution_metadata`."""
+
+from typing import Any, NamedTuple
+
+from openai_responses.models.usage import Usage
+from owui_chat.closing_line import AnswerFigures, closing_line
+
+
+class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int
+    tool_calls: int
+    latency: float
+    price: float = 0.0
+    usage: Usage = Usage()
+
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage if self.usage.total else None,
+            cost=self.price or None,
+            notes=notes,
+        )
+        return closing_line(figures)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.price, 8),
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }

@@ -1,0 +1,119 @@
+"""The system instruction: an instruction and four policy blocks, which can be replaced.
+
+Models from GPT-5.5 on follow short policies better.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from openai_responses.json_input import as_text, parse_json_object
+
+PolicyStyle = Literal["full", "lean", "auto"]
+POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
+ChosenStyle = Literal["full", "lean"]
+
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+
+_POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: ChosenStyle = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
+    """
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _read_policy_overrides(text: str) -> dict[str, str]:
+    """Return the changed blocks by key; unknown keys are ignored."""
+    if not text.strip():
+        return {}
+    policies = parse_json_object(text)
+    if policies is None:
+        return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
+    return {
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
+    """Return the style for a family of models; only newer GPTs get `lean`."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"

@@ -1,0 +1,130 @@
+"""The guides that can be chosen."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpt5_agent.shell.presets import find_preset
+from openai_responses.errors import InvalidRequest
+from strategies.guide import Guide
+from strategies.memory import apply_memory_policy, build_memory_items
+
+MEMBERS = {
+    "systemPrompt": "You sail.",
+    "temperature": 0.5,
+    "memoryPolicy": "sliding-window:2",
+    "initialMemories": ["The boat is red.", "It leaks."],
+}
+
+
+def built_in(_: Path) -> Guide:
+    """A guide of ours."""
+    return Guide(
+        system_prompt="You sail.",
+        temperature=0.5,
+        memory_policy="sliding-window:2",
+        initial_memories=("The boat is red.", "It leaks."),
+    )
+
+
+def read_from_a_file(folder: Path) -> Guide:
+    """The same, as an administrator writes it."""
+    (folder / "sailor.json").write_text(json.dumps(MEMBERS), "utf-8")
+    return find_preset("sailor", str(folder))
+
+
+@pytest.mark.parametrize("make", [built_in, read_from_a_file])
+def test_every_guide_has_all_members(make: object, tmp_path: Path) -> None:
+    """What is made of it does not depend on where it came from."""
+    assert callable(make)
+
+    guide = make(tmp_path)
+
+    assert guide.system_prompt == "You sail."
+    assert guide.temperature == 0.5
+    assert guide.memory_policy == "sliding-window:2"
+    assert tuple(guide.initial_memories) == ("The boat is red.", "It leaks.")
+    [item] = build_memory_items(guide)
+    assert item["role"] == "developer"
+    assert "- The boat is red.\n- It leaks." in item["content"][0]["text"]
+
+
+def test_names_of_python_are_understood_too(tmp_path: Path) -> None:
+    """What may be left out is nothing."""
+    (tmp_path / "plain.json").write_text('{"system_prompt": "Plain."}', "utf-8")
+
+    guide = find_preset(" plain ", str(tmp_path))
+
+    assert guide
+    assert (guide.system_prompt, guide.temperature, guide.memory_policy) == (
+        "Plain.",
+        None,
+        "",
+    )
+    assert build_memory_items(guide) == []
+
+
+@pytest.mark.parametrize("name", ["researcher", "engineer", "companion"])
+def test_built_in_guides_can_be_used(name: str) -> None:
+    """Their memory policies exist."""
+    guide = find_preset(name)
+
+    assert guide
+    assert guide.system_prompt
+    assert apply_memory_policy([], guide.memory_policy).messages == []
+
+
+def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
+    """Other names are still there."""
+    (tmp_path / "engineer.json").write_text('{"systemPrompt": "Own."}', "utf-8")
+
+    own, other = find_preset("engineer", str(tmp_path)), find_preset("researcher")
+
+    assert own
+    assert own.system_prompt == "Own."
+    assert other == find_preset("researcher")
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_no_name_is_no_guide(name: str, tmp_path: Path) -> None:
+    """Nothing is looked for."""
+    assert find_preset(name, str(tmp_path)) == Guide(system_prompt="")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "[]",
+        "{}",
+        '{"systemPrompt": 7}',
+        '{"systemPrompt": "A.", "surprise": 1}',
+        '{"systemPrompt": "A.", "temperature": 9}',
+        '{"systemPrompt": "A.", "temperature": NaN}',
+        '{"systemPrompt": "secret, but not',
+    ],
+)
+def test_file_that_is_no_guide_is_refused_by_a_sentence(
+    text: str, tmp_path: Path
+) -> None:
+    """The sentence says nothing of what stands in it."""
+    (tmp_path / "broken.json").write_text(text, "utf-8")
+
+    with pytest.raises(InvalidRequest) as refused:
+        find_preset("broken", str(tmp_path))
+
+    assert "The preset broken cannot be read as a preset." in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["unknown", "../outside", "link", "a\0b"])
+def test_only_files_of_the_folder_are_read(name: str, tmp_path: Path) -> None:
+    """Neither a path nor a link leads out of it."""
+    folder = tmp_path / "presets"
+    folder.mkdir()
+    (tmp_path / "outside.json").write_text('{"systemPrompt": "Out."}', "utf-8")
+    (folder / "link.json").symlink_to(tmp_path / "outside.json")
+
+    with pytest.raises(InvalidRequest, match="is neither a file of PRESETS_DIR"):
+        find_preset(name, str(folder))

@@ -1,0 +1,59 @@
+"""What the model gets to read beside the chat."""
+
+from typing import Any
+
+import pytest
+
+from strategies.context import ContextSource, format_context, read_context
+
+RETRIEVED = {
+    "content": "It froze in 1963.",
+    "title": "Chronicle",
+    "metadata": {"source": "chronicle.pdf", "url": "http://a.b/c"},
+}
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        (None, []),
+        ("", []),
+        ([], []),
+        ([None, " "], []),
+        ("Plain.", [ContextSource("Context 1", "Plain.")]),
+        (
+            RETRIEVED,
+            [ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")],
+        ),
+        (
+            [RETRIEVED, "Plain.", dict(RETRIEVED)],
+            [
+                ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c"),
+                ContextSource("Context 2", "Plain."),
+            ],
+        ),
+        (
+            [{"metadata": {"source": "a.pdf"}, "text": "A."}],
+            [ContextSource("a.pdf", "A.")],
+        ),
+        ({"a": 1}, [ContextSource("Context 1", '{"a": 1}')]),
+        ([7], [ContextSource("Context 1", "7")]),
+        ({"title": 3, "content": "A."}, [ContextSource("Context 1", "A.")]),
+    ],
+)
+def test_entries_are_read_once_each(
+    context: Any, expected: list[ContextSource]
+) -> None:
+    """In the forms that retrievers use."""
+    assert read_context(context) == expected
+
+
+def test_model_reads_the_entries_by_their_names() -> None:
+    """Nothing is said of nothing."""
+    text = format_context(read_context([RETRIEVED, "Plain."]))
+
+    assert text == (
+        '<context>\n<entry name="Chronicle">\nIt froze in 1963.\n</entry>\n'
+        '<entry name="Context 2">\nPlain.\n</entry>\n</context>'
+    )
+    assert format_context([]) == ""

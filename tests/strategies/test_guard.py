@@ -1,0 +1,280 @@
+"""Calls that are not made: fail-closed arguments, options, repeated failures."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from agents.sample import REPEATED
+from event_loops.skipping_loop import run_skipping
+from openai_responses.items import Item
+from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
+from runs.tools import (
+    CANARY,
+    CITY,
+    Json,
+    MemoryTools,
+    answers_of,
+    breaking,
+    calling,
+    cancelling,
+    endless,
+    exiting,
+    out_of_time,
+)
+from strategies.guard import (
+    TOOL_FAILED_TEXT,
+    GuardedTools,
+)
+
+PARSE = "tool arguments parse error: "
+VALIDATION = "tool arguments validation error: "
+COLORS: Json = {
+    "type": "object",
+    "properties": {
+        "color": {"type": "string", "enum": ["red", "blue"]},
+        "size": {"enum": [1, 2]},
+        "loud": {"enum": [True]},
+        "shape": {"options": [{"value": "round"}, {"value": "flat"}]},
+        "free": {"type": "string"},
+    },
+}
+
+
+SCHEMAS = {"get_weather": CITY, "paint": COLORS}
+
+
+def guarded() -> GuardedTools:
+    """Two tools that there are."""
+    return GuardedTools(SCHEMAS, MemoryTools().call, interactive=["paint"])
+
+
+def refusal(arguments: object, name: str = "get_weather", **more: Any) -> str | None:
+    """What a call with these arguments is answered with."""
+    call = calling(name, **more)
+    return guarded().refusal({**call, "arguments": arguments})
+
+
+def painted(**arguments: object) -> str | None:
+    """What a call with options is answered with."""
+    return refusal(json.dumps(arguments), "paint")
+
+
+@pytest.mark.parametrize("empty", ["", "  \n"])
+def test_r17_no_arguments_are_an_empty_object(empty: str) -> None:
+    """A tool that needs none can be called so."""
+    assert refusal(empty, "paint") is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"city": "Ber', "[]", '"Bern"', "null", "7", None, {"city": "Bern"}, "[" * 99999],
+)
+def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) -> None:
+    """The sentence says why, in its own words."""
+    told = refusal(arguments)
+
+    assert told
+    assert told.startswith(PARSE)
+    assert told != PARSE
+
+
+def test_r18_unknown_tool_is_refused() -> None:
+    """Before its arguments are looked at."""
+    assert refusal("{", "surprise") == "there is not a tool named surprise"
+    assert refusal("{}", "") == "there is not a tool named "
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "options"),
+    [
+        ("color", "green", "green", ["red", "blue"]),
+        ("size", 3, "3", ["1", "2"]),
+        ("loud", False, "false", ["true"]),
+        ("shape", "square", "square", ["round", "flat"]),
+    ],
+)
+def test_r19_value_that_is_no_option_is_refused(
+    name: str, value: object, shown: str, options: list[str]
+) -> None:
+    """Numbers and true compare by their texts."""
+    assert painted(**{name: value}) == (
+        f"{VALIDATION}parameter '{name}' value '{shown}' not in options {options}"
+    )
+
+
+def test_r19_value_that_is_an_option_passes() -> None:
+    """So does what is not given, and what has no options."""
+    assert painted(color="red", size=2, loud=True, shape="flat", free="x") is None
+    assert painted(color=None) is None
+    assert painted(unknown=1) is None
+
+
+@pytest.mark.parametrize("arguments", ["{}", '{"city": 7}', '{"city": null}'])
+def test_arguments_that_do_not_fit_the_schema_are_refused(arguments: str) -> None:
+    """The tool would fail on them."""
+    told = refusal(arguments)
+
+    assert told
+    assert told.startswith(f"{VALIDATION}The argument city ")
+
+
+def test_input_of_a_custom_call_need_not_be_json() -> None:
+    """It is no JSON."""
+    call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
+
+    assert guarded().refusal(call) is None
+
+
+# ------------------------------------------------------------------ failures
+
+
+class FailingTools(MemoryTools):
+    """Tools of which one answers that it failed."""
+
+    async def call(self, name: str, arguments: Json) -> ToolResult:
+        """Answer without raising."""
+        answer = await super().call(name, arguments)
+        return ToolResult(answer.output, failed=name == "failing")
+
+
+class Bench:
+    """Guarded tools, with what they log."""
+
+    def __init__(self, **limits: Any) -> None:
+        async def failing(_: Json) -> str:
+            return "it failed, said the tool"
+
+        self.inner = FailingTools(
+            breaking=breaking,
+            exiting=exiting,
+            cancelling=cancelling,
+            out_of_time=out_of_time,
+            endless=endless,
+            failing=failing,
+        )
+        self.logged: list[str] = []
+        schemas = dict.fromkeys(self.inner.functions, CITY)
+        self.guard = GuardedTools(schemas, self.inner.call)
+        self.toolset = Toolset(
+            self.guard,
+            limits=CallLimits(**limits),
+            log=self.logged.append,
+            failure_text=TOOL_FAILED_TEXT,
+        )
+
+    async def answer(self, call: Item) -> ToolResult:
+        """What a call gets, as the strategy makes it."""
+        refused = self.guard.refusal(call)
+        if refused is not None:
+            return ToolResult(refused, failed=True)
+        [answer] = await answers_of([call], self.toolset)
+        return answer
+
+
+RAISING = ["breaking", "exiting", "cancelling", "out_of_time"]
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_r20_whatever_is_raised_is_one_sentence(name: str) -> None:
+    """What it says goes to the log."""
+    bench = Bench()
+
+    answer = run_skipping(bench.answer(calling(name)))
+
+    assert (answer.output, answer.failed) == (TOOL_FAILED_TEXT, True)
+    assert TOOL_FAILED_TEXT == "tool invoke error: failed to execute tool"
+    assert CANARY in bench.logged[0]
+
+
+@pytest.mark.parametrize("name", [*RAISING, "failing", "endless"])
+def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
+    """In any order of its arguments, with nulls or without; one that hung too."""
+
+    async def work() -> tuple[ToolResult, ToolResult, ToolResult]:
+        first = '{"city": "Bern", "days": 2}'
+        again = ' {"days": 2, "city": "Bern"}'
+        other = '{"city": "Bern", "days": 3}'
+        return (
+            await bench.answer(calling(name, 1, first)),
+            await bench.answer(calling(name, 2, again)),
+            await bench.answer(calling(name, 3, other)),
+        )
+
+    bench = Bench(seconds=5.0)
+
+    first, again, other = run_skipping(work())
+
+    assert again.output == REPEATED
+    assert REPEATED not in (first.output, other.output)
+    assert len(bench.inner.called) == 2
+
+
+def test_r21_null_that_stands_for_nothing_makes_no_difference() -> None:
+    """It is taken out before the tool gets it."""
+
+    async def work() -> ToolResult:
+        await bench.answer(calling("breaking", 1, '{"city": "Bern", "days": null}'))
+        return await bench.answer(calling("breaking", 2, '{"city": "Bern"}'))
+
+    bench = Bench()
+
+    assert run_skipping(work()).output == REPEATED
+
+
+def test_r21_call_that_succeeded_may_be_made_again() -> None:
+    """So may one that was refused for its arguments, once they are right."""
+
+    async def work() -> list[ToolResult]:
+        calls = [calling("get_weather", n) for n in (1, 2)]
+        wrong = calling("get_weather", 3, "{}")
+        return [await bench.answer(call) for call in (*calls, wrong, wrong)]
+
+    bench = Bench()
+
+    one, two, wrong, again = run_skipping(work())
+
+    assert one.output == two.output == "Rain in Bern."
+    assert wrong.output == again.output
+    assert str(wrong.output).startswith(VALIDATION)
+
+
+def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None:
+    """The second waited for its turn."""
+    bench = Bench(at_once=1)
+    calls = [calling("breaking", n) for n in (1, 2)]
+
+    answers = run_skipping(answers_of(calls, bench.toolset))
+
+    assert [answer.output for answer in answers] == [TOOL_FAILED_TEXT, REPEATED]
+
+
+def test_stop_passes_through() -> None:
+    """What was stopped answers nothing."""
+
+    async def work() -> None:
+        task = asyncio.create_task(bench.answer(calling("endless")))
+        for _ in range(9):  # its turn comes
+            await asyncio.sleep(0)
+        assert bench.inner.called
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    bench = Bench()
+
+    run_skipping(work())
+
+    assert bench.inner.left == ["endless"]
+
+
+def test_no_tool_stands_for_another() -> None:
+    """Each is called by its own name, and within the limits unless it is exempt."""
+    tools = guarded()
+
+    assert not tools.is_interactive("get_weather")
+    assert tools.is_interactive("paint")
+    assert tools.resolve_call("paint", {"a": 1}) == ("paint", {"a": 1})
+    assert tools.parameters("get_weather") == CITY
+    assert tools.parameters("surprise") is None

@@ -1,0 +1,86 @@
+"""What is left of a chat."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from strategies.memory import (
+    apply_memory_policy,
+    find_turn_starts,
+)
+
+Json = dict[str, Any]
+SYSTEM = {"role": "system", "content": "Be brief."}
+
+
+def turn(number: int) -> list[Json]:
+    """A question, a call, its output, an answer."""
+    call = {"id": f"call_{number}", "function": {"name": "f", "arguments": "{}"}}
+    return [
+        {"role": "user", "content": f"question {number}"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"call_{number}", "content": "rain"},
+        {"role": "assistant", "content": f"answer {number}"},
+    ]
+
+
+def chat(turns: int) -> list[Json]:
+    """A chat of so many turns, the last of them open."""
+    whole = [message for number in range(turns) for message in turn(number)]
+    return [SYSTEM, *whole[: len(whole) - 3]]
+
+
+@pytest.mark.parametrize("policy", ["", "all", " all "])
+def test_everything_is_remembered_unless_a_policy_says_otherwise(policy: str) -> None:
+    """Nothing is told."""
+    left = apply_memory_policy(chat(40), policy)
+
+    assert (left.messages, left.note) == (chat(40), "")
+
+
+def test_window_drops_whole_turns_and_says_what_that_costs() -> None:
+    """The first message after the system's is one of the user."""
+    left = apply_memory_policy(chat(5), "sliding-window:2")
+
+    assert left.messages == [SYSTEM, *chat(5)[1 + 3 * 4 :]]
+    assert "3 earlier turns were left out" in left.note
+    assert "cached prompt" in left.note
+    assert "reasoning" in left.note
+
+
+def test_window_that_is_not_full_drops_nothing() -> None:
+    """A window without a number has ten turns."""
+    full = apply_memory_policy(chat(10), "sliding-window")
+    over = apply_memory_policy(chat(10 + 1), "sliding-window")
+
+    assert (full.messages, full.note) == (chat(10), "")
+    assert "1 earlier turn was left out" in over.note
+    assert len(over.messages) == len(chat(10))
+
+
+def test_pictures_of_a_tool_begin_no_turn() -> None:
+    """The host tells of them in a message of the user."""
+    text = "Here are the images from the tool results above. Please analyze them."
+    picture = {"type": "image_url", "image_url": {"url": "data:,"}}
+    pictures = {
+        "role": "user",
+        "content": [{"type": "text", "text": text}, picture],
+    }
+    asked, called, returned, answered = turn(0)
+    messages = [asked, called, returned, pictures, answered, pictures]
+
+    assert find_turn_starts(messages) == [0, 5]
+
+
+def test_vector_db_is_refused_by_a_sentence() -> None:
+    """It says what to do instead."""
+    with pytest.raises(InvalidRequest, match=r"vector-db.*choose sliding-window"):
+        apply_memory_policy(chat(1), "vector-db")
+
+
+@pytest.mark.parametrize("policy", ["sliding-window:0", "sliding-window:x", "forget"])
+def test_unknown_policy_is_refused(policy: str) -> None:
+    """A window of nothing is none."""
+    with pytest.raises(InvalidRequest, match="memory policy that there is not"):
+        apply_memory_policy(chat(1), policy)

@@ -1,0 +1,115 @@
+"""The parameters of a strategy: names, limits and defaults, and as a JSON text."""
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from strategies.guide import BUILT_IN_GUIDES, Guide
+from strategies.parameters import (
+    ParameterProblem,
+    StrategyParameters,
+    read_strategy_parameters,
+)
+
+
+def test_defaults_are_those_of_the_seed() -> None:
+    """Six rounds, thoughts are shown, no limit of time or tokens."""
+    parameters = StrategyParameters()
+
+    assert parameters.rounds == parameters.maximum_iterations == 6
+    assert parameters.emit_intermediate_thoughts
+    assert parameters.maximum_seconds == parameters.maximum_tokens == 0
+    assert parameters.prompt_policy_overrides == parameters.instruction == ""
+
+
+@pytest.mark.parametrize(("asked", "rounds"), [(0, 1), (-5, 1), (30, 30), (99, 30)])
+def test_rounds_are_one_to_thirty(asked: int, rounds: int) -> None:
+    """However the parameters were made."""
+    assert StrategyParameters(maximum_iterations=asked).rounds == rounds
+
+
+VALID = [
+    ("model", "gpt-5.2", "gpt-5.2"),
+    ("instruction", "You sail.", "You sail."),
+    ("prompt_policy_overrides", "In French.", "In French."),
+    ("prompt_policy_overrides", {"extra_policy": "A"}, '{"extra_policy": "A"}'),
+    ("policy_style", "lean", "lean"),
+    ("guide", "engineer", BUILT_IN_GUIDES["engineer"]),
+    ("guide", {"systemPrompt": "You sail."}, Guide(system_prompt="You sail.")),
+    ("guide", "", Guide(system_prompt="")),
+    ("maximum_iterations", 9, 9),
+    ("maximum_iterations", 99, 30),
+    ("maximum_iterations", 0, 1),
+    ("maximum_seconds", 60, 60),
+    ("maximum_seconds", -1, 0),
+    ("maximum_tokens", 1e99, 100_000_000),
+    ("emit_intermediate_thoughts", False, False),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "read"), VALID)
+def test_each_parameter_is_read_from_json(
+    name: str, value: object, read: object
+) -> None:
+    """Numbers are moved into their range; the others stay as they were."""
+    defaults = StrategyParameters(model="gpt-6", instruction="Stay.")
+
+    parameters, problems = read_strategy_parameters(json.dumps({name: value}), defaults)
+
+    assert problems == []
+    for field in fields(StrategyParameters):
+        expected = read if field.name == name else getattr(defaults, field.name)
+        assert getattr(parameters, field.name) == expected
+
+
+def test_every_parameter_can_be_read() -> None:
+    """None was forgotten."""
+    assert {name for name, _, _ in VALID} == {
+        field.name for field in fields(StrategyParameters)
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", 5),
+        ("instruction", None),
+        ("prompt_policy_overrides", ["A"]),
+        ("policy_style", "short"),
+        ("guide", "sailor"),
+        ("guide", {"systemPrompt": 7}),
+        ("guide", {"systemPrompt": "A.", "surprise": 1}),
+        ("maximum_iterations", "many"),
+        ("maximum_iterations", True),
+        ("emit_intermediate_thoughts", "yes"),
+        ("surprise", 1),
+    ],
+)
+def test_what_is_not_valid_is_named_and_the_rest_holds(
+    name: str, value: object
+) -> None:
+    """The reason is for whoever corrects it."""
+    text = json.dumps({name: value, "maximum_tokens": 7})
+
+    parameters, problems = read_strategy_parameters(text)
+
+    assert parameters == StrategyParameters(maximum_tokens=7)
+    [problem] = problems
+    assert problem.name == name
+    assert problem.reason
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_empty_text_changes_nothing(text: str) -> None:
+    """Nothing is wrong with it."""
+    assert read_strategy_parameters(text) == (StrategyParameters(), [])
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "{", "In French."])
+def test_text_that_is_no_object_changes_nothing(text: str) -> None:
+    """It is named as a whole."""
+    parameters, problems = read_strategy_parameters(text)
+
+    assert parameters == StrategyParameters()
+    assert problems == [ParameterProblem("", "it is not a JSON object")]

@@ -1,0 +1,109 @@
+"""Thoughts in a text: told apart at their tags."""
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.loop.events import RunEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from strategies.thoughts import ThoughtFilter
+
+Shown = tuple[str, str]
+
+
+def said(text: str) -> Shown:
+    """A part of the answer."""
+    return "text", text
+
+
+def thought(text: str) -> Shown:
+    """A part that is a thought."""
+    return "summary", text
+
+
+class Reading:
+    """One message, as it is shown piece by piece."""
+
+    def __init__(self) -> None:
+        self._thoughts = ThoughtFilter(emits=True)
+        self._item = {"type": "message", "id": "msg_1", "role": "assistant"}
+        self._text = ""
+        assert self._shown(ItemAdded(0, self._item)) == []
+
+    def feed(self, text: str) -> list[Shown]:
+        """Show what a delta adds."""
+        self._text += text
+        return self._shown(TextDelta(0, "text", 0, text))
+
+    def end(self) -> list[Shown]:
+        """Show what was held back."""
+        part = {"type": "output_text", "text": self._text}
+        return self._shown(ItemDone(0, {**self._item, "content": [part]}))
+
+    def _shown(self, event: RunEvent) -> list[Shown]:
+        found = self._thoughts.show(event)
+        return [(one.kind, one.text) for one in found if isinstance(one, TextDelta)]
+
+
+def parts_of(pieces: Sequence[str]) -> list[Shown]:
+    """The parts of a whole message, each in one."""
+    reading = Reading()
+    shown = [part for piece in pieces for part in reading.feed(piece)]
+    shown += reading.end()
+    assert all(text for _, text in shown)
+    groups = groupby(shown, lambda part: part[0])
+    return [(kind, "".join(text for _, text in group)) for kind, group in groups]
+
+
+CASES = {
+    "Answer.": [said("Answer.")],
+    "<think>Plan.</think>Answer.": [thought("Plan."), said("Answer.")],
+    "One <think>two</think> three": [said("One "), thought("two"), said("three")],
+    "<think>a</think><think>b</think>c": [thought("ab"), said("c")],
+    "<THINK>a</Think>b": [thought("a"), said("b")],
+    "<think>never closed": [thought("never closed")],
+    "a</think>b": [said("ab")],
+    "<think>a<think>b</think>c": [thought("ab"), said("c")],
+    "<think></think>": [],
+    "1 < 2 <thi": [said("1 < 2 <thi")],
+    "<thinker> and </thin>": [said("<thinker> and </thin>")],
+    "Write `<think>` and `</think>`.": [said("Write `<think>` and `</think>`.")],
+    "": [],
+}
+
+
+@pytest.mark.parametrize(("text", "parts"), CASES.items())
+def test_thoughts_are_told_apart(text: str, parts: list[Shown]) -> None:
+    """Tags are in no part."""
+    assert parts_of([text]) == parts
+
+
+@pytest.mark.parametrize(("text", "parts"), CASES.items())
+def test_pieces_of_any_length_mean_the_same(text: str, parts: list[Shown]) -> None:
+    """A tag may come letter by letter."""
+    for length in (1, 2, 3, 5):
+        pieces = [text[at : at + length] for at in range(0, len(text), length)]
+        assert parts_of(pieces) == parts
+
+
+def test_text_is_not_held_back_longer_than_a_tag_could_begin() -> None:
+    """What waits is shorter than a tag."""
+    reading = Reading()
+
+    assert reading.feed("Fine <") == [said("Fine ")]
+    assert reading.feed("b> <thin") == [said("<b> ")]
+    assert reading.feed("g>") == [said("<thing>")]
+    assert reading.end() == []
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "<", "a ", "th", "`"])))
+def test_nothing_but_tags_is_lost(pieces: list[str]) -> None:
+    """Whatever comes, the parts hold the text without its tags."""
+    shown = "".join(text for _, text in parts_of(pieces))
+
+    bare = re.sub("(?<!`)</?think>", "", "".join(pieces))
+    assert shown.replace(" ", "") == bare.replace(" ", "")
