@@ -24,13 +24,6 @@ pytestmark = pytest.mark.asyncio
 NO_FILES = HostFiles("", "")
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    return tmp_path
-
-
 @pytest_asyncio.fixture
 async def pool() -> AsyncIterator[OwnToolPool]:
     """A pool that is closed after the test."""

@@ -25,14 +25,6 @@ KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines; no key in the environment."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return tmp_path
-
-
 def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
