@@ -50,7 +50,7 @@ def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
         (
             PIPE_SHELL,
             "This pipe has no API key yet. An administrator has to set API_KEY in its "
-            "valves (Admin Panel > Functions > the gear beside it).",
+            "valves (Admin Panel > Functions > the gear next to it).",
         ),
         (
             PIPELINE_SHELL,
