@@ -34,7 +34,7 @@ from owui_manifold.host.open_webui import (
 )
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import build_task_request, lacks_task_model
+from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.report import report_exception
 from owui_manifold.present.views import page_view, stream_view, whole_result
 from owui_manifold.run.answer import answer_events
