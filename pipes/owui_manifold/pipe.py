@@ -35,7 +35,6 @@ from owui_manifold.host.open_webui import (
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
-from owui_manifold.present.report import report_exception
 from owui_manifold.present.views import page_view, stream_view, whole_result
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
@@ -45,6 +44,8 @@ from owui_manifold.run.checkup import (
     stream_lines,
 )
 from owui_manifold.run.failover import answer_with_failover
+from shells.failures import report_exception
+from shells.shell import PIPE_SHELL
 
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
@@ -126,7 +127,7 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call.log, error))
+            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
@@ -139,7 +140,7 @@ class Pipe:
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            return error_chunk(report_exception(call.log, error))
+            return error_chunk(report_exception(call.log, error, PIPE_SHELL))
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
@@ -155,7 +156,7 @@ class Pipe:
         try:
             text = await self._task_text(await check_call(call))
         except Exception as error:
-            report_exception(call.log, error)
+            report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:

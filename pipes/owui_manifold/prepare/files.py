@@ -30,8 +30,8 @@ _MAX_DOCUMENT_BYTES = 50_000_000
 """The limit for all documents of one request."""
 
 _TOO_LARGE = (
-    "With {} the files of this chat come to more than 50 MB, and one request takes no "
-    "more. Attach a smaller file, or start a new chat."
+    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
+    "smaller file, or start a new chat."
 )
 
 
