@@ -22,8 +22,9 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
+from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import check_call
-from owui_manifold.call.config import AccountCapabilities, read_config
+from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall, PipeCall, page_emitter, read_caller
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
