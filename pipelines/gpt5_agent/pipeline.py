@@ -19,19 +19,19 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from gpt5_agent.shell.inlet import (
+    CONTEXT_KEY,
+    PipelineCaller,
+    read_attached,
+    read_caller,
+    read_inlet_context,
+)
 from gpt5_agent.shell.json_valves import find_valve_problems, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import server_secret
-from gpt5_agent.shell.settings import (
-    CONTEXT_KEY,
-    AgentInput,
-    PipelineCaller,
-    read_api_key,
-    read_caller,
-    read_inlet_context,
-)
+from gpt5_agent.shell.settings import AgentInput, read_api_key
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.recent_texts import RecentTexts
@@ -129,6 +129,7 @@ class Pipeline:
             valves=self.valves,
             can_ask=caller.can_ask,
             caller=caller,
+            attached=read_attached(body),
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,

@@ -31,10 +31,10 @@ _UNREADABLE = (
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
+_ASKS_NEXT = "The server did not answer: asking the next one."
+_OTHER_ACCOUNT = (
+    "The earlier reasoning of this chat belongs to another server or account."
 )
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 """How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
@@ -88,6 +88,7 @@ class EndpointEntry(BaseModel):
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
         given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        # Headers may hold another key, and vector stores belong to another account.
         unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
         return {**given, "API_KEY": self.key, **unset}
 
@@ -155,6 +156,8 @@ class EndpointChoice:
         would be the same anywhere, and what was stopped for its safety must go on
         nowhere else.
         """
+        # Whoever asks elsewhere works around what OpenAI's monitoring stopped (guide
+        # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)

@@ -33,16 +33,16 @@ from shells.administration import CallFacts
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
-    "The id of this filter is {}, so the pipe does not find it, and limits do not hold. "
-    "Install it with the id " + _FILTER_ID + "."
+    "The id of this filter is {}, so the pipe does not find it, and limits do not "
+    "apply. Install it with the id " + _FILTER_ID + "."
 )
 _NOT_KNOWN = (
-    "What you have used cannot be read now (Open WebUI's database answers {}), so "
-    "nothing is sent. Try again; if it lasts, tell an administrator."
+    "Your usage cannot be read at the moment (Open WebUI's database answers {}), so "
+    "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
 _NO_STREAM = (
-    "Your use is limited, and what this model uses is only counted with a stream. Send "
+    "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
 )
 

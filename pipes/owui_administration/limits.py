@@ -30,11 +30,11 @@ _OVERDRAFT = 1.1
 _MICRO = 1_000_000
 """The table holds millionths of a US dollar."""
 _NOT_READ = (
-    "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
+    "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
 _NO_PRICE = (
-    "Your use is limited in money, and the price of {} is not known. An administrator "
-    "has to set it in CUSTOM_MODEL_PRICING_JSON."
+    "Your usage is limited in money, and the price of {} is not known. An "
+    "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 
@@ -138,8 +138,8 @@ class UserLimits:
         if not usable:
             self.refused = _NO_EFFORT
             return ""
-        place = known.index(asked) if asked in known else len(known)
-        lower = [effort for effort in usable if known.index(effort) < place]
+        rank = known.index(asked) if asked in known else len(known)
+        lower = [effort for effort in usable if known.index(effort) < rank]
         return lower[-1] if lower else usable[0]
 
     def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
@@ -175,6 +175,7 @@ class UserLimits:
 
     def _used_up(self, share: float) -> str:
         """Return the message about a limit that is reached; the longest one counts."""
+        # A limit of 0 is reached from the beginning: it forbids.
         reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""
@@ -193,8 +194,8 @@ class UserLimits:
         if self.is_admin:
             problems += self.problems
             problems += [self.table.problem] if self.table else []
-        found = [problem for problem in problems if problem]
-        return found + self._left(all_rules=False)
+        stated = [problem for problem in problems if problem]
+        return stated + self._left(all_rules=False)
 
     def _left(self, *, all_rules: bool) -> list[str]:
         """Return a line for each limit: of all, or of those that are to be shown."""

@@ -180,6 +180,7 @@ class Telemetry:
         """Return the result of a tool, whose time is a span inside that of its run."""
         if not exports_telemetry():
             return await work
+        # A model writes the name of the tool that it calls.
         name = _exported(name)
         attributes: _Attributes = {
             "gen_ai.operation.name": "execute_tool",

@@ -38,6 +38,7 @@ _COUNTS = UsageRow._fields[3:]
 _ADD = (
     f"INSERT INTO {_TABLE} AS old VALUES "
     "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
+    # SQLite and PostgreSQL, the databases of Open WebUI, share this form.
     "ON CONFLICT (user_id, day, model) DO UPDATE SET "
     + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
 )
@@ -48,7 +49,7 @@ ALL_ROWS = (
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
 
 
 _MAX_DUE = 10_000
@@ -122,11 +123,11 @@ class UsageTable:
         A user's own rows count also while nothing can be written.
         """
         await self.flush()
-        found = await run_sql((_CREATE, {}), (sql, values))
+        stored = await run_sql((_CREATE, {}), (sql, values))
         due = [
             row for row in self._due.values() if row.user_id == values.get("user_id")
         ]
-        return [_read_row(row) for row in found] + due
+        return [_read_row(row) for row in stored] + due
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:

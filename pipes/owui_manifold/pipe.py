@@ -85,24 +85,25 @@ class Pipe:
 
         The host replaces `self.valves` at every call.
         """
-        valves = self.valves
-        host = await allowed_features(__metadata__ or {}, __user__ or {})
-        config = read_config(valves, __user__, host)
+        user = __user__ or {}
+        metadata = __metadata__ or {}
+        allowed = await allowed_features(metadata, user)
+        config = read_config(self.valves, user, allowed)
         call = PipeCall(
-            body,
-            read_caller(body, __user__, __metadata__, __task__),
-            config,
-            self._capabilities,
-            RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
-            HostContext(
-                __tools__ or {},
-                __request__,
-                __metadata__ or {},
-                __event_call__,
-                __event_emitter__,
+            body=body,
+            caller=read_caller(body, user, metadata, __task__),
+            config=config,
+            capabilities=self._capabilities,
+            log=RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
+            host=HostContext(
+                tools=__tools__ or {},
+                request=__request__,
+                metadata=metadata,
+                event_call=__event_call__,
+                event_emitter=__event_emitter__,
             ),
-            self._threads,
-            __user__ or {},
+            threads=self._threads,
+            user=user,
         )
         if call.caller.task:
             return await self._do_task(call)

@@ -18,8 +18,8 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         log.warn(f"nothing was sent: {message}")
     else:
         message = (
-            f"Something in this {shell.noun} went wrong. Try again; if it lasts, give an "
-            "administrator the error id."
+            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+            "an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)

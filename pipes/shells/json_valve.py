@@ -51,6 +51,11 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     try:
         form.model_validate({key: value})

@@ -38,8 +38,8 @@ def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
     message = report_exception(log, ValueError("hidden-words"), shell)
 
     assert message == (
-        f"Something in this {shell.noun} went wrong. Try again; if it lasts, give an "
-        "administrator the error id. (Error id: 7N4M6T9R1W)"
+        f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+        "an administrator the error id. (Error id: 7N4M6T9R1W)"
     )
     [(level, line)] = log.written
     assert level == "ERROR"

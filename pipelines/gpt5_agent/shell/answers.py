@@ -11,11 +11,11 @@ from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
@@ -73,7 +73,9 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
+        return renderer.result(
+            _new_completion_id(), unix_seconds(), call.caller.host_model
+        )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
 
@@ -88,10 +90,12 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    async with aclosing(open_host_files(valves, caller, log)) as files:
+    attached = call.question.attached.files
+    host_files = open_host_files(valves, caller.user_id, attached, log)
+    async with aclosing(host_files) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.is_host else None
+            tools=tools, store_file=files.store if caller.host_reads else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
@@ -117,9 +121,9 @@ async def _report_end(call: PipelineCall, events: _Events) -> _Events:
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.is_host:
+    if not caller.host_reads:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -146,7 +150,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         report_exception(log, error, PIPELINE_SHELL)
-    return task_result(text, call.caller.model)
+    return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:

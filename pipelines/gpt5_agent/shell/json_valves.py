@@ -7,7 +7,7 @@ too, have its names (pipes/owui_manifold/call/expert.py).
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpt5_agent.shell.valves import Valves
-from shells.json_valve import read_json_valve
+from shells.json_valve import read_expert_json, read_json_valve
 from shells.shell import PIPELINE_SHELL
 from shells.timeouts import TimeoutSettings
 from shells.tool_valves import read_timeouts
@@ -61,9 +61,7 @@ class SandboxOptions(BaseModel):
 
 def read_expert_settings(valves: Valves) -> AgentExpertSettings:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
-    )
+    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     return settings
 
 
@@ -77,7 +75,7 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
 
 def find_valve_problems(valves: Valves) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )

@@ -7,7 +7,7 @@ custom parameters, or any client of the Pipelines server.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gpt5_agent.shell.settings import CONTEXT_KEY
+from gpt5_agent.shell.inlet import CONTEXT_KEY
 from openai_responses.requests.build import ResponsesRequest
 from shells.caller_settings import unknown_permissions
 from shells.valve_words import comma_list

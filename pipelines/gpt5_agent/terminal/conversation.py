@@ -18,7 +18,6 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
@@ -71,7 +70,6 @@ async def _run_terminal(options: argparse.Namespace) -> None:
     """Converse with whoever types, until there is no more input."""
     valves = _parse_valves(options.valves)
     log = AgentLog("terminal")
-    caller = PipelineCaller()
     endpoint = build_endpoint(valves, log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
     connections = Connections()
@@ -79,7 +77,7 @@ async def _run_terminal(options: argparse.Namespace) -> None:
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connections.close)
         stack.push_async_callback(pool.close)
-        files = open_host_files(valves, caller, log)
+        files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
         tools = await pool.open_tools(valves, "terminal", log, files)
         question = AgentInput(

@@ -30,7 +30,7 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
-from shells.json_valve import read_json_valve
+from shells.json_valve import read_expert_json
 from shells.shell import PIPE_SHELL
 from shells.tool_valves import read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
@@ -93,9 +93,7 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_json_valve(
-        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
-    )
+    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
@@ -131,12 +129,9 @@ def read_config(
     )
 
 
-_EXPERT_VALVE = "EXPERT_JSON"
-
-
 def read_expert_settings(valves: Valves) -> ExpertSettings:
     """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     return expert
 
 
@@ -180,8 +175,8 @@ _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 
 _OTHER_FILTER_VERSION = (
-    "The switches of the composer do nothing: they are of another version than this "
-    "pipe. Install both from the same release."
+    "The switches next to the chat input have no effect: their version differs from "
+    "this pipe's. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -247,10 +242,10 @@ def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
 
 
 OWN_KEY_PLACE = (
-    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
     "Controls > Valves."
 )
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 

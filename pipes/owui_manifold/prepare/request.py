@@ -33,13 +33,9 @@ from owui_manifold.call.config import read_config, run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
+from owui_manifold.host.approvals import build_approver
 from owui_manifold.host.open_webui import require_floor
-from owui_manifold.host.tools import (
-    HostTools,
-    ToolUser,
-    build_approver,
-    long_running_tools,
-)
+from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -48,7 +44,7 @@ from owui_manifold.prepare.hosted_tools import (
 )
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
-from shells.compaction import context_management
+from shells.compaction import compaction_settings
 from shells.valve_words import comma_list
 
 _BATCH_SHARE = 5
@@ -87,8 +83,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
-    rows = call.host.tools
-    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -178,14 +173,13 @@ def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, A
     caller = call.caller
     valves = call.valves
     tier = call.config.service_tier
+    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": context_management(
-            valves.COMPACTION_TOKENS, call.endpoint
-        ),
+        "context_management": compaction,
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS

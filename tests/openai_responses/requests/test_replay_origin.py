@@ -20,12 +20,14 @@ HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
         (Origin("gpt-5.6-luna"), False),
     ],
 )
-def test_who_may_read(maker: Origin, readable: bool) -> None:
+def test_reasoning_is_readable_where_family_server_and_account_agree(
+    maker: Origin, readable: bool
+) -> None:
     """Family, server and account must be the same, as far as they were noted."""
     assert HERE.can_decrypt(maker) is readable
 
 
-def test_round_trip() -> None:
+def test_stored_origin_is_read_back() -> None:
     """What is stored is read as what it was."""
     assert read_origin(HERE.wire(), "gpt-4o") == HERE
 

@@ -100,7 +100,7 @@ async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
     ]
 
 
-async def test_request_of_a_plain_caller(host: StandInHost) -> None:
+async def test_plain_callers_request_is_described(host: StandInHost) -> None:
     """Nothing is kept, nothing is streamed."""
     prepared = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
 
