@@ -508,7 +508,7 @@ async def test_failed_answer_is_found_in_the_log(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     """By its error id: the status and OpenAI's id of the request, for administrators."""
-    chunks = await pieces(pipeline, "sim:http-quota")
+    chunks = await pieces(pipeline, "sim:quota")
 
     (message,) = [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
     error_id = message.partition("(Error id: ")[2].rstrip(")")
