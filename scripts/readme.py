@@ -23,9 +23,12 @@ from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
     SandboxOptions,
 )
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
-from openai_responses.endings import SENTENCES  # noqa: E402
+from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
+from openai_responses.errors import NO_FAULT  # noqa: E402
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
+from shells.shell import PIPE_SHELL  # noqa: E402
+from shells.valve_messages import fault_advice  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -112,7 +115,9 @@ def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
     causes: dict[str, list[str]] = {}
     for kind, by_code in sentences.items():
         for code, sentence in by_code.items():
-            causes.setdefault(sentence, []).append(shown_cause(kind, code))
+            advice = fault_advice(FAULTS.get((kind, code), NO_FAULT), PIPE_SHELL)
+            message = f"{sentence} {advice}".strip()
+            causes.setdefault(message, []).append(shown_cause(kind, code))
     rows = (
         (shown_sentence(sentence), ", ".join(causes[sentence])) for sentence in causes
     )

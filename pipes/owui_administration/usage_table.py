@@ -7,7 +7,7 @@ could not be written is kept, and written with the next answer.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsInt
 
 from owui_administration.host import run_sql
 
@@ -49,7 +49,7 @@ ALL_ROWS = (
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
 
 
 _MAX_DUE = 10_000
@@ -130,7 +130,21 @@ class UsageTable:
         return [_read_row(row) for row in stored] + due
 
 
-def _read_row(row: Sequence[Any]) -> UsageRow:
-    """Return a row of the table; sums of PostgreSQL are decimals."""
-    user_id, day, model, *counts = row
-    return UsageRow(user_id, day, model, *(int(count) for count in counts))
+def _read_row(row: Sequence[object]) -> UsageRow:
+    """Return a row of the table."""
+    user_id, day, model, requests, read, cached, written, money = row
+    return UsageRow(
+        user_id=str(user_id),
+        day=str(day),
+        model=str(model),
+        requests=_whole_number(requests),
+        input=_whole_number(read),
+        cached=_whole_number(cached),
+        output=_whole_number(written),
+        money=_whole_number(money),
+    )
+
+
+def _whole_number(value: object) -> int:
+    """Return a count of the database; sums of PostgreSQL are decimals."""
+    return int(value) if isinstance(value, SupportsInt) else 0

@@ -131,7 +131,9 @@ _MAX_ENTRIES = 8192
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
-LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
@@ -345,8 +347,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "This chat holds a message that the page does not show and that could instruct the "
-    "model. Nothing was sent: start a new chat."
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
 )
 
 

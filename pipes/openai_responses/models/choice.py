@@ -151,7 +151,7 @@ def name_asked_model(sentence: str, model_id: str) -> str:
     successor = successor_of(model_id)
     if successor is None:
         return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
 
 
 def _date(text: str | None) -> date | None:

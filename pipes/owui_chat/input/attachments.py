@@ -363,7 +363,7 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
+UNREADABLE_IMAGE = "[An image is in a format that you cannot read; the user sees it.]"
 """Replaces an image of a tool that the API would refuse."""
 
 

@@ -218,7 +218,9 @@ def _search_action(action: Item) -> Item:
     return shown
 
 
-_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+_UNKNOWN_OUTCOME = (
+    "Error: the answer was interrupted. The server may have made this call."
+)
 
 
 class _McpCallHostItem(_HostedItem):
@@ -254,7 +256,7 @@ def _list_message(item: Item) -> str:
     label = item.get("server_label")
     tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer goes on without them."
+        return f"{label} did not list its tools: the answer continues without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 

@@ -119,7 +119,7 @@ def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-_NOT_RUN = "Error: this was not run, because the answer broke off."
+_NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",

@@ -62,9 +62,9 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.host.files import add_documents, load_stored_images
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
 from owui_manifold.prepare.cache_comparison import with_cache_comparison
+from owui_manifold.prepare.files import add_documents, load_stored_images
 from owui_manifold.prepare.hosted_tools import OfferedTools
 from owui_manifold.prepare.request import (
     PreparedRequest,
