@@ -188,7 +188,9 @@ async def try_server(
 def make_pipe(built: ModuleType, url: str, served: Served, mode: str) -> Any:
     """Return a pipe that has this server, in this mode."""
     pipe = built.Pipe()
-    models = ", ".join(filter(None, (served.model, served.missing)))
+    models = served.model
+    if served.missing:
+        models += f", {served.missing}"
     pipe.valves = built.Pipe.Valves(
         BASE_URL=f"{url}/v1", API_KEY=KEY, MODEL_ID=models, COMPATIBILITY=mode
     )

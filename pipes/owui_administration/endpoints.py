@@ -128,25 +128,25 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
         chosen, *others = self._entries
-        if self._reads(chosen, host, owner):
+        if self._reads(chosen, host, scope_id):
             return False
         for entry in others:
-            if self._reads(entry, host, owner) and not self._is_down(entry):
+            if self._reads(entry, host, scope_id) and not self._is_down(entry):
                 self._entries.remove(entry)
                 self._entries.insert(0, entry)
                 return True
         return False
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-        can_read = self._reads(self._entries[0], host, owner)
+        can_read = self._reads(self._entries[0], host, scope_id)
         return "" if can_read else _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -183,13 +183,12 @@ class EndpointChoice:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
-    def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
+    def _reads(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        return host in ("", endpoint.host) and owner in (
-            "",
-            endpoint.reasoning_scope_id(),
-        )
+        is_server = host in ("", endpoint.host)
+        is_account = scope_id in ("", endpoint.reasoning_scope_id())
+        return is_server and is_account
 
 
 def _is_down(kind: str, code: str | None, status: int) -> bool:

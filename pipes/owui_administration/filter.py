@@ -129,6 +129,8 @@ class Filter:
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if refusal:
+            # An inlet that raises ends the question: Open WebUI shows the text in the
+            # chat.
             raise LimitReached(refusal)
         return body
 
@@ -150,6 +152,7 @@ class Filter:
         __request__: HostRequest | None = None,
     ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
+        # Stream filters see every chunk; few of them report usage.
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event

@@ -31,6 +31,7 @@ async def user_groups(user_id: str) -> set[str]:
     Open WebUI has groups inside of groups from 0.12 on.
     """
     read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    # 0.11.4 has no such parameter.
     if "include_inherited" in signature(read_groups).parameters:
         groups = await read_groups(user_id, include_inherited=True)
     else:

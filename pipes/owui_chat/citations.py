@@ -42,7 +42,7 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
-_LONGEST_OPEN = 4000
+_MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
@@ -78,7 +78,7 @@ class HoldbackBuffer:
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
+        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
         end = match.start() if match else len(text)
         self._held = text[end:]
         return text[:end]

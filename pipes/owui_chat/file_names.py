@@ -15,7 +15,7 @@ from typing import NamedTuple
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
 """
-_LONGEST_ENDING = 20
+_MAX_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
@@ -129,7 +129,7 @@ def shorten_name(name: str) -> str:
     """
     if len(name) <= MAX_NAME_LENGTH:
         return name
-    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> StoredName:

@@ -100,10 +100,10 @@ class EndpointQueue(Protocol):
     def valves(self) -> Mapping[str, str]:
         """Return what replaces valves of the pipe."""
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:

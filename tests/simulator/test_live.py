@@ -6,7 +6,7 @@ from live import (
     DIFFERS,
     EDITS,
     HELD,
-    MOST_DOLLARS,
+    MAX_DOLLARS,
     UNTRIED,
     Outcome,
     estimate_dollars,
@@ -43,7 +43,7 @@ def test_cases_are_told_apart() -> None:
 
 def test_cases_cost_less_than_half_the_limit() -> None:
     """All together stay far below the limit; what is not tried costs nothing."""
-    assert sum(map(estimate_dollars, CASES)) < MOST_DOLLARS / 2
+    assert sum(map(estimate_dollars, CASES)) < MAX_DOLLARS / 2
     assert {estimate_dollars(case) for case in CASES if case.untried} == {0.0}
 
 

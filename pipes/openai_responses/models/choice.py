@@ -59,14 +59,14 @@ def read_models(answer: object) -> dict[str, str]:
 
 
 _ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
+_MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
 
 
 def _is_chat_model(name: str) -> bool:
     if name in CATALOG_FACTS:
         return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
     return has_usual_length and not _NO_CHAT.search(name)
 
 

@@ -89,10 +89,12 @@ class RepairMemory:
             self._forget_a_user()
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
         if len(ends) >= most:
-            del ends[next(iter(ends))]
+            oldest = next(iter(ends))
+            del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
 

@@ -297,7 +297,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        return ".".join(group for group in match.groups() if group)
 
     @property
     def tools(self) -> Iterator[Item]:

@@ -72,7 +72,7 @@ def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+    if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
     media_type = _encoded_type(payload)
     if not media_type:
@@ -154,7 +154,7 @@ _SVG_AS_TEXT = (
 _Scale = Callable[[str], bytes]
 """Returns an image in base64 in fewer bytes, or nothing."""
 
-_LONGEST_URL = 66_000_000
+_MAX_IMAGE_URL = 66_000_000
 """An image of 50 MB in base64: the limit is an assumption."""
 _MAX_IMAGES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
@@ -350,7 +350,7 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none."""
     url = str(part["image_url"])
     is_held = url[:5].lower() == "data:"
-    if is_held and len(url) > _LONGEST_URL:
+    if is_held and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         problem = _LARGE_IMAGE
     else:

@@ -140,9 +140,9 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
-            owner = str(value.get("message_id") or key.removeprefix(prefix))
+            message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[owner] = _read_context(unseal(sealed, owner))
+                contexts[message_id] = _read_context(unseal(sealed, message_id))
     return contexts
 
 

@@ -101,8 +101,8 @@ class _ImageHostItem(_HostedItem):
                 yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
+                image = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([image])
             case ItemDone():
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
