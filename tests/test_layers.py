@@ -4,12 +4,17 @@ A room is a sub-package; the modules that lie in a package itself stand in front
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from gpt5_agent.shell.valves import Valves as AgentValves
+from owui_manifold.call.valves import UserValves
+from owui_manifold.call.valves import Valves as PipeValves
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("pipes", "pipelines", "scripts")
@@ -22,7 +27,7 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
-PIPE_CALL = {"owui_manifold.host", "owui_manifold.call"}
+PIPE_CALL = {"shells", "owui_manifold.host", "owui_manifold.call"}
 PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
 PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
 PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
@@ -45,12 +50,12 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat"} | API_RUN,
-    "shells": {"openai_responses"},
+    "shells": API_RUN,
     "strategies": {"owui_chat"} | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells"} | CHAT | API_RUN,
     "owui_manifold.present": PIPE_PREPARE | {"owui_chat", "owui_chat.render"} | API_RUN,
-    "owui_manifold.prepare": PIPE_STORE | {"shells", "strategies"} | CHAT | API_RUN,
+    "owui_manifold.prepare": PIPE_STORE | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
     "owui_manifold.call": {"owui_manifold.host", "shells"} | API_RUN,
     "owui_manifold.host": {"shells"} | CHAT | API_RUN,
@@ -62,13 +67,13 @@ ARROWS: dict[str, set[str]] = {
         "openai_responses.transport",
     },
     "toolbox.sandbox": set(),
-    "gpt5_agent": {"strategies", "gpt5_agent.shell", "gpt5_agent.terminal"}
+    "gpt5_agent": {"strategies", "shells", "gpt5_agent.shell", "gpt5_agent.terminal"}
     | CHAT
     | API_RUN,
     "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
     "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
-    "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell"} | CHAT | API_RUN,
+    "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "shells"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
     "simulator.faults": {"simulator", "simulator.checks", "simulator.scenarios"},
@@ -92,6 +97,19 @@ SESSION_MODULES = {
     "openai_responses.transport.connections",
     "gpt5_agent.shell.host_files",
 }
+VALVES = {
+    *PipeValves.model_fields,
+    *UserValves.model_fields,
+    *AgentValves.model_fields,
+}
+NO_WORDS = re.compile(r"(?!)")
+SHELL_WORDS = {
+    "openai_responses": re.compile(
+        rf"\b(?:{'|'.join(VALVES)}|[Vv]alves?|Open WebUI)\b"
+    ),
+    "owui_chat": re.compile(rf"\b(?:{'|'.join(VALVES)})\b"),
+}
+"""What no module of a package may mention: the names of valves, and the host."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,7 @@ class Source:
     name: str
     imports: frozenset[str]  # dotted, as written
     names: frozenset[str]  # every name or attribute in it
+    text: str
 
     @property
     def room(self) -> str:
@@ -126,9 +145,10 @@ def sources(root: Path) -> list[Source]:
 
 def read_source(path: Path, name: str) -> Source:
     """A module, read from its file."""
-    tree = ast.parse(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
     name = name.removesuffix(".py")
-    return Source(name, frozenset(imported(tree)), frozenset(named(tree)))
+    return Source(name, frozenset(imported(tree)), frozenset(named(tree)), text)
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -189,7 +209,21 @@ def sessions(source: Source) -> Iterator[str]:
         yield f"{source.name} uses aiohttp.ClientSession"
 
 
-RULES = (rooms_without_arrows, undrawn_imports, effects, host_imports, sessions)
+def words_of_shells(source: Source) -> Iterator[str]:
+    """What only a shell knows, in code, texts and comments of the rooms behind it."""
+    package = source.name.partition(".")[0]
+    for word in sorted(set(SHELL_WORDS.get(package, NO_WORDS).findall(source.text))):
+        yield f"{source.name} mentions {word}"
+
+
+RULES = (
+    rooms_without_arrows,
+    undrawn_imports,
+    effects,
+    host_imports,
+    sessions,
+    words_of_shells,
+)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -266,10 +300,25 @@ BROKEN = {
         "import aiohttp\nOPEN = aiohttp.ClientSession",
         "openai_responses.loop.run uses aiohttp.ClientSession",
     ),
+    "the API's client names a valve": (
+        "pipes/openai_responses/endpoint.py",
+        'PROBLEM = "BASE_URL is not an address"',
+        "openai_responses.endpoint mentions BASE_URL",
+    ),
+    "the API's client speaks to an administrator of a host": (
+        "pipes/openai_responses/endings.py",
+        "# The page of Open WebUI shows it.",
+        "openai_responses.endings mentions Open WebUI",
+    ),
+    "a chat's form names a valve of the agents": (
+        "pipes/owui_chat/storage/markers.py",
+        "# See MAXIMUM_ITERATIONS.",
+        "owui_chat.storage.markers mentions MAXIMUM_ITERATIONS",
+    ),
     "a second connection by name": (
-        "pipes/owui_manifold/host/files.py",
+        "pipes/owui_manifold/prepare/files.py",
         "from aiohttp import ClientSession as Session",
-        "owui_manifold.host.files uses aiohttp.ClientSession",
+        "owui_manifold.prepare.files uses aiohttp.ClientSession",
     ),
 }
 

@@ -9,8 +9,8 @@ import pytest
 from calls.sample import call_of, chat
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import (
-    ADMINISTRATORS_KEYS,
-    CALLERS_KEYS,
+    ACCOUNT_KEYS,
+    ANSWER_KEYS,
     read_parameters,
 )
 from owui_manifold.call.valves import UserValves, Valves
@@ -71,9 +71,9 @@ def test_the_table_says_who_sets_what() -> None:
     ours = {name for name, cell in who.items() if cell.startswith("administrator: ")}
     theirs = {name for name, cell in who.items() if cell.startswith("caller")}
 
-    assert ours == ADMINISTRATORS_KEYS.keys()
+    assert ours == ACCOUNT_KEYS.keys()
     inner = {name for name in who if "." in name}
-    assert theirs == {"stream", *CALLERS_KEYS, *inner}
+    assert theirs == {"stream", *ANSWER_KEYS, *inner}
 
 
 @pytest.mark.parametrize(

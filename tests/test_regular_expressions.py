@@ -54,9 +54,9 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
     ),
     # Schemas of the settings of administrators.
     "openai_responses.json_input: schema": [
-        *texts_of("openai_responses.models.resolve", "_OVERRIDE_FORMS"),
-        *texts_of("openai_responses.requests.mcp_servers", "_SERVER_LABEL"),
-        *texts_of("openai_responses.requests.mcp_servers", "_SOME_TEXT"),
+        *texts_of("owui_manifold.call.model_valves", "_OVERRIDE_FORMS"),
+        *texts_of("owui_manifold.call.remote_servers", "_SERVER_LABEL"),
+        *texts_of("owui_manifold.call.remote_servers", "_SOME_TEXT"),
     ],
     "gpt5_agent.tools.host_calls: f'(?:{re.escape(prefix)})+'": [
         "(?:a_)+",

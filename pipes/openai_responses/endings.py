@@ -2,6 +2,9 @@
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 asked for. No text of the server is shown, because it may quote a key or a prompt.
+
+The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+shell knows what an administrator calls it.
 """
 
 import re
@@ -9,34 +12,31 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, Self
 
 from openai_responses.errors import (
+    NO_FAULT,
     AnswerTooLarge,
     ApiError,
     ApiRefused,
     Failure,
     InvalidRequest,
+    InvalidSetting,
     MalformedEvent,
     ResponseLost,
     ResponsesError,
     SafetyNotice,
+    SettingFault,
     TimedOut,
     UnreadableAnswer,
 )
 from openai_responses.redaction import redact
 
-
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
-_PICTURE = (
+_UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -87,7 +87,7 @@ NO_CREDIT_CODES = frozenset(
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-PICTURE_CODES = frozenset(
+IMAGE_CODES = frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -155,7 +155,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -163,20 +163,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
-            "not followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy in front of the model's server rejected the request",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -192,18 +186,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL did not answer like the Responses API",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which cannot be read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than this pipe accepts for one "
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -223,6 +212,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -235,6 +237,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -249,14 +253,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -275,7 +281,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -284,6 +290,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -291,13 +298,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -312,13 +320,13 @@ def is_final(error: ApiError) -> bool:
 
 _MAX_NOTICE = 600
 _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """Return what OpenAI says about an answer that it stopped, as words to show.
 
-    Redacted, in one line, of bounded length, and without what draws or links.
+    Redacted, in one line, of bounded length, and without what renders or links.
     """
     parts = [
         ("The server explains", notice.explanation),
@@ -343,16 +351,29 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -367,7 +388,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -403,6 +424,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -416,6 +439,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),

@@ -2,7 +2,7 @@
 
 `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 what a call costs, what a request offers and what goes back follow it. What only a host
-knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
 `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 them lacks.
 """
@@ -126,7 +126,7 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
         # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,

@@ -124,7 +124,7 @@ async def test_oversized_answers_are_cut_off(tab: Tab, admin: User) -> None:
     assert "canary" not in refused
     assert ("Turn 1." in text, none) == (True, "")
     assert "Turn 1." in kept
-    assert "more data than this pipe accepts" in too_large
+    assert "more data than is accepted" in too_large
 
 
 SILENCES = {

@@ -172,7 +172,7 @@ async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
     assert "gpt-6.1-sol" in str(turn.error)
 
 
-async def test_what_an_administrator_says_of_a_model(
+async def test_overrides_of_a_model_hold(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:
     """Its name is listed, its facts hold, its end is told with the successor."""

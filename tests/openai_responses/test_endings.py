@@ -15,10 +15,12 @@ from openai_responses.endings import (
     ASKED_MODEL,
     COMPLETED,
     CUT,
+    FAULTS,
     FINAL_CODES,
     MISALIGNMENT,
     REQUEST_TOO_LARGE,
     SENTENCES,
+    WRONG_KEY,
     Ending,
     ending_of_exception,
     ending_of_failure,
@@ -27,6 +29,7 @@ from openai_responses.endings import (
     failure_status,
     is_final,
     notice_text,
+    refusal_fault,
     refusal_sentence,
 )
 from openai_responses.errors import (
@@ -88,8 +91,8 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
 
 
 DOINGS = (
-    "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Rr]ephrase |[Rr]emove |[Ss]tart |"
-    "[Rr]egenerate |[Aa]n administrator "
+    "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
+    "[Rr]egenerate |[Rr]ephrase |[Aa]n administrator "
 )
 
 
@@ -108,9 +111,38 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
         assert sentence[0].isupper()
         assert sentence == " ".join(sentence.split())
         assert sentence.isprintable()
-        assert re.search(DOINGS, sentence)
+        # Where a setting can be the cause, a shell adds what an administrator can do.
+        assert (kind, code) in FAULTS or re.search(DOINGS, sentence)
         for odd in ("{", "}", "None", "CANARY", "<", "Error:", "Traceback", ".."):
             assert odd not in sentence
+
+
+def test_faults_are_those_of_known_endings() -> None:
+    """An entry of another kind or word would say nothing."""
+    assert set(FAULTS) <= set(entries())
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "settings"),
+    [
+        (307, ApiError(), ("base_url",)),
+        (401, ApiError(), ("api_key",)),
+        (400, ApiError(WRONG_KEY), ("api_key",)),
+        (404, ApiError(), ("base_url",)),
+        (404, ApiError("model_not_found"), ()),
+        (404, ApiError(param="input[3]"), ()),
+        (407, ApiError(), ("proxy",)),
+        (500, ApiError(), ()),
+    ],
+)
+def test_settings_that_can_be_the_cause_of_a_refusal(
+    status: int, error: ApiError, settings: tuple[str, ...]
+) -> None:
+    """They belong to the sentence that the refusal gets, also inside of a stream."""
+    assert refusal_fault(status, error).settings == settings
+    if status >= 400 and not error.code:
+        in_stream = error._replace(code=str(status))
+        assert ending_of_failure("error", in_stream).fault.settings == settings
 
 
 @pytest.mark.parametrize(
@@ -166,7 +198,7 @@ def test_every_kind_is_made() -> None:
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
-def test_kinds(kind: str) -> None:
+def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
     """All but a completed one are failures, with a sentence from the table or ours."""
     ending = ENDINGS[kind]
     assert ending.kind == kind
@@ -193,7 +225,9 @@ def test_error_that_is_only_ours() -> None:
         (Failure(), "The model's server did not answer."),
     ],
 )
-def test_failures(failure: Failure, words: str) -> None:
+def test_status_line_says_why_there_is_another_attempt(
+    failure: Failure, words: str
+) -> None:
     """A status line says why there is another attempt."""
     assert failure_status(failure) == words
 
@@ -209,7 +243,7 @@ def test_failures(failure: Failure, words: str) -> None:
         (CANARY, "incomplete. Ask"),
     ],
 )
-def test_incomplete(reason: str | None, words: str) -> None:
+def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) -> None:
     """The reason is told where it is a word of the API."""
     ending = ending_of_incomplete(reason)
     assert words in ending.sentence
@@ -234,7 +268,7 @@ def test_incomplete(reason: str | None, words: str) -> None:
         (ApiError(CANARY, CANARY, CANARY, CANARY), "reported an error. Try again"),
     ],
 )
-def test_failure(error: ApiError, words: str) -> None:
+def test_failure_has_words_for_a_known_code(error: ApiError, words: str) -> None:
     """A code that we know has words of its own, another one is told."""
     ending = ending_of_failure("failed", error)
     assert words in ending.sentence == failure_sentence(error)
@@ -265,8 +299,8 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (403, ApiError(), f"may not use {MODEL}"),
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
-        (404, ApiError(), "no Responses API at BASE_URL"),
-        (404, ApiError(message="Not Found"), "no Responses API at BASE_URL"),
+        (404, ApiError(), "no Responses API at the address"),
+        (404, ApiError(message="Not Found"), "no Responses API at the address"),
         (
             404,
             ApiError(message="The model `x` does not exist."),
@@ -303,7 +337,9 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (429, ApiError("flex_unavailable"), "no flex capacity"),
     ],
 )
-def test_refusal(status: int, error: ApiError, words: str) -> None:
+def test_code_of_a_refusal_decides_before_its_status(
+    status: int, error: ApiError, words: str
+) -> None:
     """The code decides before the status; the key is wrong whatever the code says."""
     assert words in refusal_sentence(status, error)
 
@@ -420,7 +456,7 @@ def test_words_of_other_servers(words: str) -> None:
     ("code", "words"),
     [
         ("401", "does not accept the API key"),
-        ("404", "no Responses API at BASE_URL"),
+        ("404", "no Responses API at the address"),
         ("429", "rate limit"),
         ("500", "(HTTP 500)"),
         ("7", "reported an error"),

@@ -6,7 +6,7 @@ from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Endpoint,
 )
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidRequest, InvalidSetting, SettingFault
 
 CANARY = "sk-proj-CANARY123"
 KEY = "sk-endpoint-1"
@@ -34,7 +34,7 @@ KEY = "sk-endpoint-1"
         ("https://host.tld/api/v2", "https://host.tld/api/v2"),
     ],
 )
-def test_base_urls(pasted: str, address: str) -> None:
+def test_pasted_address_is_understood(pasted: str, address: str) -> None:
     """What people paste is understood."""
     assert Endpoint(pasted, "").url("") == address
     assert Endpoint(pasted, KEY).url("/responses") == f"{address}/responses"
@@ -57,9 +57,10 @@ def test_base_urls(pasted: str, address: str) -> None:
     ],
 )
 def test_addresses_that_are_none(pasted: str) -> None:
-    """The sentence names the valve, and does not quote what was in it."""
-    with pytest.raises(InvalidRequest, match="BASE_URL is not an http") as refused:
+    """The error names the field, and its sentence does not quote what was in it."""
+    with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
         Endpoint(pasted, KEY).url("/responses")
+    assert refused.value.fault == SettingFault(("base_url",), "certain")
     assert CANARY not in str(refused.value)
 
 
@@ -119,7 +120,7 @@ def test_query_of_the_address(pasted: str, address: str) -> None:
         "US.OpenAI.Azure.com",
     ],
 )
-def test_azure(host: str) -> None:
+def test_azure_has_its_own_header_and_path(host: str) -> None:
     """Its key has a header of its own, and its path a part in front."""
     endpoint = Endpoint(f"https://{host}", KEY)
     assert endpoint.url("/responses") == f"https://{host}/openai/v1/responses"
@@ -129,7 +130,7 @@ def test_azure(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["api.openai.com", "azure.com.evil.tld", "notazure.com", "127.0.0.1:8080"]
 )
-def test_everybody_else(host: str) -> None:
+def test_other_servers_get_a_bearer_token(host: str) -> None:
     """They get a bearer token."""
     endpoint = Endpoint(f"https://{host}", f" {KEY}\n")
     assert endpoint.url("/responses") == f"https://{host}/v1/responses"
@@ -182,10 +183,9 @@ def test_sentences_name_the_server_that_spoke(address: str, named: str) -> None:
 
 
 def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
-    """The sentence about a bad BASE_URL stays."""
-    assert (
-        Endpoint("nowhere", KEY).name_server("BASE_URL is bad.") == "BASE_URL is bad."
-    )
+    """The sentence about a bad address stays."""
+    sentence = "The address is bad."
+    assert Endpoint("nowhere", KEY).name_server(sentence) == sentence
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,6 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
         ("http://127.0.0.1:4000", True),
     ],
 )
-def test_gateways(address: str, is_gateway: bool) -> None:
+def test_only_openai_and_azure_are_no_gateways(address: str, is_gateway: bool) -> None:
     """They may learn who asks; OpenAI and Azure do not, unless a valve says so."""
     assert Endpoint(address, "").is_gateway == is_gateway

@@ -55,7 +55,7 @@ async def ask(made: Filter, model: Json = AGENT, **given: Any) -> Json:
     """A question, as the host passes it on."""
     body: Json = {"messages": [], "stream": given.pop("stream", True)}
     given = {"__user__": ANN, "__model__": model, "__request__": REQUEST, **given}
-    return await made.inlet(body, **given)
+    return dict(await made.inlet(body, **given))
 
 
 def report(made: Filter, model: Json, **event: Any) -> None:

@@ -261,7 +261,7 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
     [
         ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
         ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
-        ({"BASE_URL": "nonsense"}, {}, "BASE_URL is not an http or https address."),
+        ({"BASE_URL": "nonsense"}, {}, "An administrator has to correct BASE_URL"),
         ({"API_KEY": "sk-simulator-limited"}, {}, "is not available to this API key"),
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
         ({}, {"messages": []}, "There is no message to answer."),

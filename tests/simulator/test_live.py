@@ -41,7 +41,7 @@ def test_cases_are_told_apart() -> None:
     assert all(case.source and case.edit in EDITS for case in CASES)
 
 
-def test_the_cost() -> None:
+def test_cases_cost_less_than_half_the_limit() -> None:
     """All together stay far below the limit; what is not tried costs nothing."""
     assert sum(map(estimate_dollars, CASES)) < MOST_DOLLARS / 2
     assert {estimate_dollars(case) for case in CASES if case.untried} == {0.0}

@@ -11,34 +11,30 @@ from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.clock import unix_seconds
-from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
-from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
+from shells.failures import report_exception
+from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import advised_ending
 
 DONE_LINE = "data: [DONE]"
-
-_INTERNAL_ERROR = (
-    "Something in this pipeline went wrong. Try again; if the problem persists, give "
-    "an administrator the error id."
-)
 
 _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
@@ -65,7 +61,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, call.log))
+        yield error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
     yield DONE_LINE
 
 
@@ -78,9 +74,11 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
+        return renderer.result(
+            _new_completion_id(), unix_seconds(), call.caller.host_model
+        )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, call.log))
+        return error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
 
 
 @asynccontextmanager
@@ -93,23 +91,37 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    async with aclosing(open_host_files(valves, caller, log)) as files:
+    attached = call.question.attached.files
+    host_files = open_host_files(valves, caller.user_id, attached, log)
+    async with aclosing(host_files) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.is_host else None
+            tools=tools, store_file=files.store if caller.host_reads else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
-        async with aclosing(run_agent(request)) as events:
-            yield events, renderer
+        async with (
+            aclosing(run_agent(request)) as events,
+            aclosing(_with_advice(events)) as advised_events,
+        ):
+            yield advised_events, renderer
+
+
+async def _with_advice(events: _Events) -> _Events:
+    """Yield the events; the end says which valves an administrator has to check."""
+    async for event in events:
+        if isinstance(event, RunDone):
+            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        else:
+            yield event
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.is_host:
+    if not caller.host_reads:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -135,14 +147,14 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if isinstance(event, RunDone):
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
-        _report_exception(error, log)
-    return task_result(text, call.caller.model)
+        report_exception(log, error, PIPELINE_SHELL)
+    return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(ended.ending.sentence)
+        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
         return ""
     return completion_text(ended)
 
@@ -156,14 +168,3 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
 def _new_completion_id() -> str:
     """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"
-
-
-def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the message to show."""
-    if isinstance(error, ResponsesError):
-        message = str(error)
-        log.warn(f"nothing was sent: {message}")
-    else:
-        message = _INTERNAL_ERROR
-        log.warn(describe_exception(error))
-    return f"{message} (Error id: {log.run_id})"

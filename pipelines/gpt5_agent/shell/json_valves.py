@@ -7,11 +7,10 @@ too, have its names (pipes/owui_manifold/call/expert.py).
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpt5_agent.shell.valves import Valves
-from openai_responses.loop.tools import read_timeouts
-from shells.json_valve import read_json_valve
+from shells.json_valve import read_expert_json, read_json_valve
+from shells.shell import PIPELINE_SHELL
 from shells.timeouts import TimeoutSettings
-
-THIS_PLACE = "the valves of this pipeline"
+from shells.tool_valves import read_timeouts
 
 
 class AgentExpertSettings(TimeoutSettings):
@@ -62,9 +61,7 @@ class SandboxOptions(BaseModel):
 
 def read_expert_settings(valves: Valves) -> AgentExpertSettings:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
-    )
+    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     return settings
 
 
@@ -78,11 +75,11 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
 
 def find_valve_problems(valves: Valves) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
     if timeouts:
         problems.append(timeouts)

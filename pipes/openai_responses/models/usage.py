@@ -1,6 +1,6 @@
 """The tokens that a run used, and what they cost.
 
-Costs are in US dollars, by the prices of the catalog or of the administrator, response
+Costs are in US dollars, by the prices of the model's facts, response
 by response: the tier that the server named and the length of the input count
 (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 estimated.
@@ -9,16 +9,10 @@ estimated.
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from openai_responses.errors import valve_error
 from openai_responses.items import Item, call_fee
-from openai_responses.json_input import (
-    as_mapping,
-    as_text,
-    matches_schema,
-    parse_json_object,
-)
+from openai_responses.json_input import as_mapping, as_text
 from openai_responses.models.facts import ModelFacts, ModelPrices
 
 
@@ -85,21 +79,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -130,26 +109,6 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000

@@ -34,8 +34,8 @@ from openai_responses.repairs.request_repairs import (
     sent_request,
 )
 from openai_responses.requests.parameters import (
-    ADMINISTRATORS_KEYS,
-    CALLERS_KEYS,
+    ACCOUNT_KEYS,
+    ANSWER_KEYS,
     parameter_error,
     read_parameters,
     with_known_keys,
@@ -117,7 +117,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 

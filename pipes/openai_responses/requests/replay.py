@@ -75,20 +75,15 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+    return Origin(resolve_model(model).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -301,7 +296,7 @@ def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
     fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
+    if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them

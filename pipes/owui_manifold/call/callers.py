@@ -7,15 +7,15 @@ filters added and what is stored with the model.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from openai_responses.errors import unknown_words
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
-from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
+from openai_responses.requests.parameters import ACCOUNT_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from openai_responses.tool_kinds import TOOL_KINDS
-from owui_manifold.call.config import comma_list
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.host.open_webui import administrator_params
+from shells.caller_settings import left_out_line, unknown_permissions
+from shells.valve_words import comma_list
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
@@ -36,7 +36,7 @@ _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
     "reasoning.context",
-    *ADMINISTRATORS_KEYS,
+    *ACCOUNT_KEYS,
     *_tool_words(),
 }
 
@@ -62,14 +62,11 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
     lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
-    if new:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        call.log.warn(
-            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
-            f"{names}"
-        )
+    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    who = f"user {caller.user_id}"
+    line = left_out_line(who, shown, call.capabilities.first_time)
+    if line:
+        call.log.warn(line)
     return call._replace(body=body)
 
 
@@ -77,7 +74,7 @@ def opening_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
-    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
+    return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:
@@ -88,7 +85,7 @@ def _opened(word: str) -> str:
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
     stored = may.stored
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: stored[k] for k in closed if k in stored}
     reasoning = body.get("reasoning")

@@ -11,31 +11,29 @@ from typing import Any, NamedTuple, TypeVar
 
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
-from openai_responses.errors import (
-    PIPE_VALVES,
-    InvalidRequest,
-    unknown_words,
-    valve_error,
-)
+from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
+from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
-from openai_responses.models.resolve import (
-    REASONING_EFFORTS,
-    ResolvedModel,
-    read_overrides,
-)
-from openai_responses.models.usage import read_prices
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
-from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.expert import ExpertSettings
-from owui_manifold.call.log import LOG_LEVELS
+from owui_manifold.call.model_valves import read_overrides, read_prices
+from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
-from shells.json_valve import read_json_valve
+from shells.answer_log import LOG_LEVELS
+from shells.endpoint_valves import (
+    endpoint_of_valves,
+    missing_key_error,
+    read_headers,
+)
+from shells.json_valve import read_expert_json
+from shells.shell import PIPE_SHELL
+from shells.tool_valves import read_rules, read_timeouts
+from shells.valve_words import comma_list, unknown_words
 
 _Read = TypeVar("_Read")
 
@@ -95,11 +93,9 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_json_valve(
-        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
-    )
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
@@ -133,12 +129,9 @@ def read_config(
     )
 
 
-_EXPERT_VALVE = "EXPERT_JSON"
-
-
 def read_expert_settings(valves: Valves) -> ExpertSettings:
     """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     return expert
 
 
@@ -238,12 +231,6 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
     """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
@@ -259,10 +246,6 @@ OWN_KEY_PLACE = (
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
-_NO_KEY = (
-    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
-    "of this pipe (Admin Panel > Functions > the gear next to it)."
-)
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
@@ -279,24 +262,15 @@ def build_endpoint(
     key = own_key or valves.effective_key()
     takes_token = valves.AUTH == "entra_id" and not own_key
     if not key and not takes_token:
-        raise InvalidRequest(_NO_KEY)
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}')
+        raise missing_key_error(PIPE_SHELL)
+    headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
     billed = _BILLED_HEADERS if own_key else ()
-    return Endpoint(
-        base_url=valves.BASE_URL,
+    return endpoint_of_valves(
+        valves,
         api_key="" if takes_token else key,
         token=key if valves.AUTH == "bearer" else "",
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
+        headers={k: v for k, v in headers.items() if k.lower() not in billed},
     )
 
 
@@ -324,20 +298,10 @@ class AccountCapabilities(RecentTexts):
                 self.dropped[name] += count
 
 
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
-
-
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
-    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
-        timeouts=Timeouts(
-            connect=expert.connect_timeout_seconds,
-            first_event=max(expert.first_event_timeout_seconds, least),
-            idle=max(expert.idle_timeout_seconds, least),
-            total=expert.total_timeout_seconds,
-        ),
+        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
     )

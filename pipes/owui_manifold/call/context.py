@@ -16,40 +16,19 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
+from shells.caller import ChatCaller
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
-
-    host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
-    is_admin: bool = False
+class Caller(ChatCaller):
+    """Who asks the pipe, and for which chat and message."""
 
     @property
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:

@@ -12,14 +12,12 @@ from openai_responses.clock import monotonic_seconds, utc_today
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.models.choice import newest_models, read_models
-from openai_responses.models.resolve import (
-    ResolvedModel,
-    read_overrides,
-    resolve_model,
-)
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.call.config import build_endpoint, comma_list, read_expert_settings
+from owui_manifold.call.config import build_endpoint, read_expert_settings
+from owui_manifold.call.model_valves import read_overrides
 from owui_manifold.call.valves import Valves
+from shells.valve_words import comma_list
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0

@@ -1,12 +1,12 @@
 """What an administrator can set, and what a user can."""
 
-import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
+from shells.endpoint_valves import environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -301,7 +301,7 @@ class Valves(BaseModel):
         As the default of the field, that of the environment would stand in the schema
         of the page.
         """
-        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+        return self.API_KEY.strip() or environment_key()
 
     def remembers_reasoning(self) -> bool:
         """Say whether reasoning is stored in the chat, for later turns."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from openai_responses.errors import PIPE_VALVES, valve_error
 from openai_responses.items import Item, json_digest
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
@@ -19,10 +18,13 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from openai_responses.tool_kinds import TOOL_KINDS
-from owui_manifold.call.config import Config, comma_list
+from owui_manifold.call.config import Config
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
 from owui_manifold.call.valves import TOOL_SETTINGS
 from shells.json_valve import read_json_valve
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import valve_error
+from shells.valve_words import comma_list
 
 _PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
@@ -90,7 +92,7 @@ def _image_generation(config: Config) -> Sequence[Item]:
     options = parse_json_object(text or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}')
+        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
     return [{**options, "type": "image_generation"}]
 
 
@@ -105,7 +107,7 @@ def _web_search(config: Config) -> Sequence[Item]:
         _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
     )
     if problems:
-        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
         "type": "web_search",
         "search_context_size": options.search_context_size,
@@ -147,7 +149,7 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
         words = [word.strip() for word in given.split(",")]
         if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
+            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
         given = dict(zip(_PLACE_NAMES, words, strict=False))
     place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:

@@ -29,17 +29,13 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.prefix import SentContext
 from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
-from owui_manifold.call.config import comma_list, read_config, run_limits
+from owui_manifold.call.config import read_config, run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
+from owui_manifold.host.approvals import build_approver
 from owui_manifold.host.open_webui import require_floor
-from owui_manifold.host.tools import (
-    HostTools,
-    ToolUser,
-    build_approver,
-    long_running_tools,
-)
+from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -48,9 +44,8 @@ from owui_manifold.prepare.hosted_tools import (
 )
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
+from shells.compaction import compaction_settings
+from shells.valve_words import comma_list
 
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
@@ -88,8 +83,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
-    rows = call.host.tools
-    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -179,15 +173,13 @@ def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, A
     caller = call.caller
     valves = call.valves
     tier = call.config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
+    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if compacts else None,
+        "context_management": compaction,
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS

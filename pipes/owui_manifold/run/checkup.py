@@ -18,11 +18,14 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_manifold.call.config import comma_list, run_limits
+from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
+from shells.valve_words import comma_list
 
 _FEWEST_TOKENS = 16
 _PING: Item = {
@@ -107,7 +110,8 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
-            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
+            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
@@ -134,8 +138,9 @@ class _Diagnostics:
                 if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
-        answered = ended.ending.kind in ("completed", "incomplete")
-        return remedy if answered else ended.ending.sentence
+        if ended.ending.kind in ("completed", "incomplete"):
+            return remedy
+        return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:

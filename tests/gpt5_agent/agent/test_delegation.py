@@ -25,9 +25,11 @@ from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.endings import MISALIGNMENT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from runs.sample import call, message
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules
 
 SAID = message("9", "All is done.")
 
@@ -58,7 +60,7 @@ class Crew:
 
     async def work(self, *tools: Any, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
-        rules, _ = read_rules(more.pop("rules", ""), "the valves")
+        rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
         own = OwnToolSettings(
             tools=tools, delegates=True, approver=Approver(rules), asks_in_chat=True
         )

@@ -30,12 +30,14 @@ from gpt5_agent.tools.host_calls import find_own_names
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.details_carrier import write_details
 from runs.sample import message, reasoning, without
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.", "final_answer")
@@ -60,7 +62,7 @@ def chat_of(
 ) -> HostChat:
     """A chat whose model gives these answers."""
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
-    rules, _ = read_rules(more.pop("rules", ""), "the valves")
+    rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
     approver = Approver(rules, other_names=more.pop("other_names", lambda _: ()))
     own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
     asked = question(own=own, **{"body": BODY, **more})

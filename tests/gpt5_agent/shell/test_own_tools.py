@@ -13,7 +13,6 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
-from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import OwnTools
 from openai_responses.loop.tools import ToolResult
@@ -23,13 +22,6 @@ from toolbox.sandbox.workspaces import SandboxFile
 pytestmark = pytest.mark.asyncio
 
 NO_FILES = HostFiles("", "")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    return tmp_path
 
 
 @pytest_asyncio.fixture
@@ -165,7 +157,7 @@ async def test_key_for_files_is_hidden_and_costs_no_answer(
     log = AgentLog("ID")
     valves = Valves(OPEN_WEBUI_API_KEY=key)
 
-    files = open_host_files(valves, PipelineCaller(user_id="u-1"), log)
+    files = open_host_files(valves, "u-1", (), log)
     log.warn("key-of-an-account")
 
     assert "set OPEN_WEBUI_URL" in str(await files.read("f-1"))

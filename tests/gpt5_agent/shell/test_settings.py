@@ -9,10 +9,10 @@ import pytest
 
 from calls.valves import expert
 from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
@@ -23,14 +23,6 @@ from strategies.metadata import RunMetadata
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines; no key in the environment."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return tmp_path
 
 
 def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:

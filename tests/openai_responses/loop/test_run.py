@@ -365,7 +365,7 @@ async def test_refusals(connections: Connections, answer: Answerer, words: str) 
         (400, "refused", "rejected the request with HTTP 400."),
         (401, "refused", "does not accept the API key"),
         (403, "refused", "may not use gpt-5.6-sol"),
-        (404, "refused", "no Responses API at BASE_URL"),
+        (404, "refused", "no Responses API at the address"),
         (429, "refused", "rate limit"),
         (500, "refused", "(HTTP 500)"),
         (502, "refused", "(HTTP 502)"),
@@ -444,7 +444,7 @@ async def test_secrets_in_events(connections: Connections, event: wire.Event) ->
 @pytest.mark.parametrize(
     ("base_url", "kind", "words"),
     [
-        ("nowhere", "invalid", "BASE_URL is not an http"),
+        ("nowhere", "invalid", "is not an http or https address"),
         (f"http://user:{CANARY}@127.0.0.1/v1", "invalid", "user name or a password"),
         ("http://127.0.0.1:1/v1", "unreachable", "127.0.0.1 cannot be reached"),
     ],

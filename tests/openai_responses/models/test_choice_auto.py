@@ -53,17 +53,18 @@ def test_first_question_or_earlier_answer_decides(
     assert choose_auto_model("gpt-5-auto", first, False, earlier) == choice
 
 
-@pytest.mark.parametrize("kind", ["input_file", "input_image"])
-def test_what_is_attached_goes_to_the_large_one(kind: str) -> None:
-    """Pictures and files alike."""
-    choice = choose_auto_model("gpt-5-auto", question("?", {"type": kind}), False, ())
-    assert choice
-    assert choice[0] == LARGE
-
-
-def test_tools_go_to_the_large_one() -> None:
-    """Those that the user switched on."""
-    choice = choose_auto_model("gpt-5-auto", question("Hi"), True, ())
+@pytest.mark.parametrize(
+    ("first", "tools"),
+    [
+        (question("?", {"type": "input_file"}), False),
+        (question("?", {"type": "input_image"}), False),
+        (question("Hi"), True),
+    ],
+    ids=["a file", "a picture", "tools"],
+)
+def test_attachments_and_tools_go_to_the_large_one(first: Item, tools: bool) -> None:
+    """Those that the user chose."""
+    choice = choose_auto_model("gpt-5-auto", first, tools, ())
     assert choice
     assert choice[0] == LARGE
 

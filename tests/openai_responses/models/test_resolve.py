@@ -12,7 +12,6 @@ from openai_responses.models.resolve import (
     CATALOG_FACTS,
     REASONING_EFFORTS,
     ResolvedModel,
-    read_overrides,
     resolve_model,
 )
 
@@ -49,7 +48,9 @@ SNAPSHOTS = [
         ("gpt-5-auto", "gpt-6.1-sol", None),
     ],
 )
-def test_aliases(name: str, model_id: str, effort: str | None) -> None:
+def test_alias_names_a_model_and_an_effort(
+    name: str, model_id: str, effort: str | None
+) -> None:
     """The names that earlier pipes offered keep their meaning."""
     model = resolve_model(name)
     assert (model.id, model.effort) == (model_id, effort)
@@ -116,7 +117,7 @@ def test_a_dated_snapshot_is_sent_as_given(model: str, snapshot: str) -> None:
         ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc"),
     ],
 )
-def test_family(name: str, family: str) -> None:
+def test_names_of_one_model_share_a_family(name: str, family: str) -> None:
     """Reasoning moves between names of one model, but not to another."""
     assert resolve_model(name).family == family
 
@@ -219,7 +220,9 @@ def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> N
         ("o3", "low", "minimal", "low"),
     ],
 )
-def test_efforts(name: str, taken: str, refused: str, lowest: str) -> None:
+def test_model_tells_which_efforts_it_takes(
+    name: str, taken: str, refused: str, lowest: str
+) -> None:
     """A model tells which efforts it takes."""
     model = resolve_model(name)
     assert model.takes_effort(taken)
@@ -257,7 +260,7 @@ def test_an_unknown_model_of_a_known_family_takes_an_effort_suffix() -> None:
         ("chatgpt-5-latest", "chatgpt-5-latest"),
     ],
 )
-def test_names_for_people(name: str, shown: str) -> None:
+def test_model_is_called_what_people_call_it(name: str, shown: str) -> None:
     """Versions, sizes, dates and efforts as people write them."""
     assert resolve_model(name).name == shown
 
@@ -333,7 +336,9 @@ def test_names_without_the_mode_pro(name: str) -> None:
 
 def test_mode_pro_of_an_overridden_model() -> None:
     """It has the administrator's facts."""
-    overrides = read_overrides('{"gpt-6.1-sol": {"max_output_tokens": 500}}')
+    plain = resolve_model("gpt-6.1-sol")
+    facts = plain.facts._replace(max_output_tokens=500)
+    overrides = {"gpt-6.1-sol": plain._replace(facts=facts)}
     model = resolve_model("gpt-6.1-sol-pro-high", overrides)
     assert model.pro
     assert model.effort == "high"

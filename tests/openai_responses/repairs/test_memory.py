@@ -56,7 +56,7 @@ def test_new_memory_is_empty() -> None:
     assert RepairMemory().repairs(scope()) == ()
 
 
-def test_repairs_add_up() -> None:
+def test_each_repair_is_remembered_once() -> None:
     """Each is remembered once."""
     memory = RepairMemory()
 

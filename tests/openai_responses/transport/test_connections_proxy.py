@@ -7,7 +7,7 @@ import pytest
 import trustme
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ConnectionFailed
+from openai_responses.errors import NO_FAULT, ConnectionFailed, SettingFault
 from openai_responses.transport.connections import Connections
 from runs.against_server import CANARY, end_of, limits, report
 from upstream.certificates import bundle_of, server_side
@@ -47,7 +47,9 @@ async def test_request_goes_through_the_proxy(
     assert request.headers["Authorization"] == f"Bearer {KEY}"
 
 
-async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None:
+async def test_proxy_connects_to_https_and_sees_nothing(
+    connections: Connections, tmp_path: Path
+) -> None:
     """It connects, and sees neither the key nor the words."""
     authority = trustme.CA()
     bundle = bundle_of(authority, tmp_path / "ca.pem")
@@ -80,8 +82,10 @@ async def test_credentials_go_to_the_proxy_alone(connections: Connections) -> No
 
 
 @pytest.mark.parametrize("base_url", ["http://model.test/v1", "https://model.test/v1"])
-async def test_proxy_that_refuses(connections: Connections, base_url: str) -> None:
-    """The sentence names the valve, and does not quote the password."""
+async def test_refusing_proxy_is_named_without_its_password(
+    connections: Connections, base_url: str
+) -> None:
+    """The ending names the field, and does not quote the password."""
     async with (
         Upstream(ANSWER) as upstream,
         ForwardProxy(port_of(upstream), "Basic other") as proxy,
@@ -91,15 +95,16 @@ async def test_proxy_that_refuses(connections: Connections, base_url: str) -> No
         assert upstream.requests == []
     ending = end_of(events).ending
     assert "proxy" in ending.sentence
-    assert "PROXY" in ending.sentence
+    assert ending.fault.settings == ("proxy",)
     assert CANARY not in repr(events)
 
 
 async def test_proxy_that_is_not_there(connections: Connections) -> None:
-    """It is told as what it is, and not as a wrong BASE_URL."""
+    """It is told as what it is, and not as a wrong address of the server."""
     address = f"http://user:{CANARY}@127.0.0.1:{free_port()}"
-    with pytest.raises(ConnectionFailed, match="check PROXY") as refused:
+    with pytest.raises(ConnectionFailed, match="proxy") as refused:
         await ask(connections, through(address))
+    assert refused.value.fault.settings == ("proxy",)
     assert CANARY not in f"{refused.value} {refused.value!r}"
     assert refused.value.__cause__ is None
 
@@ -115,7 +120,7 @@ async def test_proxy_that_is_no_address(connections: Connections, proxy: str) ->
         assert upstream.requests == []
     assert len(events) == 1
     assert end_of(events).ending.kind == "invalid"
-    assert "correct PROXY" in end_of(events).ending.sentence
+    assert end_of(events).ending.fault == SettingFault(("proxy",), "certain")
     assert CANARY not in repr(events)
 
 
@@ -131,6 +136,20 @@ async def test_proxy_of_the_environment(
         monkeypatch.setenv(name, proxy.address)
         assert await ask(connections, through("")) == {"output": []}
     assert len(proxy.requests) == 1
+
+
+async def test_proxy_of_the_environment_that_is_no_address(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence says where it stands: no setting is wrong."""
+    monkeypatch.setenv("HTTP_PROXY", f"socks5://{CANARY}:1")
+    async with Upstream(ANSWER) as upstream:
+        events = await report(connections, through("", upstream.base_url))
+        assert upstream.requests == []
+    ending = end_of(events).ending
+    assert "that this server's environment names" in ending.sentence
+    assert ending.fault == NO_FAULT
+    assert CANARY not in repr(events)
 
 
 async def test_proxy_of_the_administrator_wins(

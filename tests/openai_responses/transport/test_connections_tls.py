@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ConnectionFailed, InvalidRequest
+from openai_responses.errors import ConnectionFailed, InvalidSetting, SettingFault
 from openai_responses.transport.connections import Connections
 from upstream.certificates import bundle_of, server_side
 from upstream.server import KEY, Upstream, ask, post, replying
@@ -29,7 +29,7 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-async def test_unknown_authority(
+async def test_unknown_authority_is_refused(
     connections: Connections, authority: trustme.CA
 ) -> None:
     """It is refused, and nothing is sent."""
@@ -37,10 +37,9 @@ async def test_unknown_authority(
         with pytest.raises(ConnectionFailed) as refused:
             await ask(connections, trusting(upstream))
         assert upstream.requests == []
-    assert str(refused.value) == (
-        "The certificate of 127.0.0.1 is not trusted here. An administrator has to "
-        "check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-    )
+    sentence = "The certificate of 127.0.0.1 is not trusted here."
+    assert str(refused.value) == sentence
+    assert refused.value.fault.settings == ("base_url", "ca_bundle", "verify_ssl")
 
 
 @pytest.mark.parametrize("verify_ssl", [True, False])
@@ -113,14 +112,15 @@ async def test_bundle_that_is_none(
     content: bytes | None,
     name: str,
 ) -> None:
-    """The sentence names the valve, and nothing is sent."""
+    """The error names the field, and nothing is sent."""
     if content is not None:
         (tmp_path / "ca.pem").write_bytes(content)
     bundle = str(tmp_path / name)
     async with Upstream(ANSWER) as upstream:
-        with pytest.raises(InvalidRequest, match="CA_BUNDLE is not a file with"):
+        with pytest.raises(InvalidSetting, match="cannot be read") as refused:
             await ask(connections, trusting(upstream, ca_bundle=bundle))
         assert upstream.requests == []
+    assert refused.value.fault == SettingFault(("ca_bundle",), "certain")
 
 
 async def test_bundle_that_nobody_asks_for(connections: Connections) -> None:

@@ -29,7 +29,7 @@ def bytewise(text: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_line_ends(end: bytes) -> None:
+def test_all_three_line_ends_are_read(end: bytes) -> None:
     """All three line ends of the standard are read, whole and byte by byte."""
     text = end.join([b"event: a", b"data: 1", b"", b"data: 2", b"", b""])
     expected = [event("1", "a"), event("2")]
@@ -54,7 +54,7 @@ def test_line_ends(end: bytes) -> None:
         ("data: a\u2028b\u0085c\n\n".encode(), "a\u2028b\u0085c"),
     ],
 )
-def test_fields(text: bytes, data: str) -> None:
+def test_each_kind_of_line_does_what_the_standard_says(text: bytes, data: str) -> None:
     """Each kind of line does what the standard says, and only its line ends count."""
     assert decoded(text) == [event(data)]
     assert decoded(*bytewise(text)) == [event(data)]

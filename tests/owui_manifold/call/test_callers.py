@@ -1,5 +1,6 @@
 """What a caller may set, and what stays the administrator's."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from calls.outcomes import chunks_of, result_of, statuses
 from calls.sample import IDS, USER, chat
 from calls.valves import expert
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.parameters import ADMINISTRATORS_KEYS, CALLERS_KEYS
+from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
@@ -46,9 +47,9 @@ async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
     shell = {"model", "input", "instructions", "stream", "store", "background"}
     parts = {"include", "reasoning", "text", "tools"}
 
-    assert OURS.keys() == ADMINISTRATORS_KEYS.keys()
-    assert not {*CALLERS_KEYS} & OURS.keys()
-    known = {*CALLERS_KEYS, *OURS, *shell, *parts}
+    assert OURS.keys() == ACCOUNT_KEYS.keys()
+    assert not {*ANSWER_KEYS} & OURS.keys()
+    known = {*ANSWER_KEYS, *OURS, *shell, *parts}
     assert known == ResponsesRequest.model_fields.keys() - {"repairs"}
 
 
@@ -102,9 +103,16 @@ async def test_what_shapes_the_own_answer_is_the_callers(
 
 
 @pytest.mark.parametrize(
-    "name", ["max_tokens", "max_completion_tokens", "max_output_tokens"]
+    ("name", "asked"),
+    [
+        ("max_tokens", 5000),
+        ("max_completion_tokens", 5000),
+        ("max_output_tokens", 5000),
+        ("max_tokens", "5000"),
+        ("max_tokens", 5000.0),
+        ("max_tokens", "5e3"),
+    ],
 )
-@pytest.mark.parametrize("asked", [5000, "5000", 5000.0, "5e3"])
 async def test_the_longest_answer_is_the_administrators(
     pipe: Pipe, sim: Simulator, host: StandInHost, name: str, asked: Any
 ) -> None:
@@ -257,11 +265,14 @@ async def test_dropped_parameter_is_logged_once(
         await sent(pipe, sim, user, **{key: OURS[key]})
     await sent(pipe, sim, metadata=OURS["metadata"], tools=[*HOSTED, OWN])
 
-    told = [text for text in caplog.messages if "left out for user" in text]
-    assert [text.partition("left out for ")[2] for text in told] == [
-        "user user-1, see caller_may_set in EXPERT_JSON: metadata (stored at OpenAI)",
-        "user user-2, see caller_may_set in EXPERT_JSON: metadata (stored at OpenAI)",
-        "user user-1, see caller_may_set in EXPERT_JSON: tools (in part)",
+    lines = [text for text in caplog.messages if "left out of requests" in text]
+    told = [
+        re.search(r"left out of requests of (.*) \(caller_may_set", x) for x in lines
+    ]
+    assert [match[1] for match in told if match] == [
+        "user user-1: metadata (stored at OpenAI)",
+        "user user-2: metadata (stored at OpenAI)",
+        "user user-1: tools (in part)",
     ]
 
 

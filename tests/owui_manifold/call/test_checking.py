@@ -16,9 +16,9 @@ pytestmark = pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"API_KEY": " "}, "set API_KEY in the valves"),
+        ({"API_KEY": " "}, "set API_KEY in its valves"),
         ({"EXTRA_HEADERS": "X-Team: blue"}, "EXTRA_HEADERS is not a JSON object"),
-        ({"BASE_URL": "ftp://example"}, "BASE_URL is not an http"),
+        ({"BASE_URL": "ftp://example"}, "is not an http or https address"),
         ({"MODEL_OVERRIDES_JSON": "{"}, "MODEL_OVERRIDES_JSON"),
         ({"USER_API_KEYS": "required"}, "your own OpenAI API key"),
         ({"AUTH": "entra_id"}, "needs the filter openai_responses_administration"),

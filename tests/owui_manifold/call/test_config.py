@@ -125,7 +125,7 @@ def test_no_key_says_who_has_to_do_what(key: str) -> None:
         build_endpoint(valves(API_KEY=key))
 
     assert "no API key yet" in str(caught.value)
-    assert "set API_KEY in the valves of this pipe" in str(caught.value)
+    assert "set API_KEY in its valves (Admin Panel > Functions" in str(caught.value)
 
 
 @pytest.mark.parametrize(

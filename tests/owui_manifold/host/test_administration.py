@@ -81,4 +81,4 @@ async def test_what_entra_id_says_reaches_the_chat(
     shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
 
     (error,) = errors(shown)
-    assert "no package azure-identity" in error
+    assert "need the package azure-identity" in error

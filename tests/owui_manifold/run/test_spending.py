@@ -230,7 +230,7 @@ async def test_answer_ends_between_rounds_a_tenth_above(
         assert len({item["call_id"] for item in done if item["type"] == kind}) == 1
 
 
-async def test_models_efforts_and_tools(
+async def test_rules_restrict_models_efforts_and_tools(
     limited: Pipe, host: StandInHost, sim: Simulator
 ) -> None:
     """A model is refused, an effort lowered, a tool left out."""
@@ -372,7 +372,7 @@ async def test_an_address_draws_nothing_in_the_table(
         assert text.count("```") == (2 if "csv" in words else 0)
 
 
-async def test_usage_without_a_stream(limited: Pipe) -> None:
+async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:
     """A client over HTTP gets the same."""
     result = await result_of(limited, chat("/usage"), **{**NATIVE, "__metadata__": {}})
 

@@ -12,6 +12,7 @@ from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
 from simulator.transcripts import fit_call
 from upstream.package_types import check_event, unknown_fields
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -43,7 +44,7 @@ STREAMED = [
 ]
 
 
-async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
+async def run_of(client: Client, scenario: str) -> list[list[dict[str, Any]]]:
     """Return the events of each response of a run, its calls answered."""
     items: list[dict[str, Any]] = [{"role": "user", "content": f"sim:{scenario}"}]
     streams = []
@@ -74,7 +75,9 @@ async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     "name", [one.name for one in STREAMED if one.name not in NEWER_THAN_THE_PACKAGE]
 )
-async def test_every_event_has_the_type_of_the_package(client: Any, name: str) -> None:
+async def test_every_event_has_the_type_of_the_package(
+    client: Client, name: str
+) -> None:
     """The events of a scenario validate, with no field that the class lacks."""
     streams = await run_of(client, name)
 
@@ -84,7 +87,9 @@ async def test_every_event_has_the_type_of_the_package(client: Any, name: str) -
 
 
 @pytest.mark.parametrize("name", [one.name for one in STREAMED])
-async def test_every_stream_is_numbered_and_ends_once(client: Any, name: str) -> None:
+async def test_every_stream_is_numbered_and_ends_once(
+    client: Client, name: str
+) -> None:
     """Sequence numbers rise from 0 by one; one terminal event stands last."""
     for events in await run_of(client, name):
         types = [event["type"] for event in events]
@@ -110,7 +115,7 @@ async def test_a_field_that_no_class_knows_is_found() -> None:
         check_event(event)
 
 
-async def test_every_json_answer_is_a_response(client: Any) -> None:
+async def test_every_json_answer_is_a_response(client: Client) -> None:
     """Without a stream the answer is the Response of the last event."""
     for one in STREAMED:
         is_error = one.name.startswith("error") or one.name == "late-reason"
@@ -123,7 +128,7 @@ async def test_every_json_answer_is_a_response(client: Any) -> None:
         assert unknown_fields(parsed) == []
 
 
-async def test_deltas_are_padded_unless_told_otherwise(client: Any) -> None:
+async def test_deltas_are_padded_unless_told_otherwise(client: Client) -> None:
     """Obfuscation is on by default and off when asked."""
     padded = await client.stream()
     bare = await client.stream(stream_options={"include_obfuscation": False})

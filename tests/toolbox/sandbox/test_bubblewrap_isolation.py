@@ -222,7 +222,7 @@ rights = [int(lines[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBn
     assert (await chat.run(code)).result == [[0] * 5, "1", "2", True, []]
 
 
-async def test_small_limits(chat: Chat) -> None:
+async def test_limits_of_the_kernel_are_small(chat: Chat) -> None:
     """What no program needs is not there; the server comes first."""
     code = """
 import os, resource

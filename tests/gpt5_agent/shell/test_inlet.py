@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.settings import (
+from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
     PipelineCaller,
+    read_attached,
     read_caller,
     read_inlet_context,
 )
@@ -34,8 +35,8 @@ def test_the_pipe_reads_what_the_inlet_kept() -> None:
 
     caller = read_caller({"model": "a.b", "stream": True, CONTEXT_KEY: context})
 
-    assert caller == PipelineCaller("a.b", "c-1", "m-1", "u-1", streams=True)
-    assert caller.is_host
+    assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
+    assert caller.host_reads
     assert caller.can_ask
 
 
@@ -45,7 +46,7 @@ def test_nobody_is_asked_where_nothing_streams() -> None:
 
     caller = read_caller({"stream": False, CONTEXT_KEY: context})
 
-    assert caller.is_host
+    assert caller.host_reads
     assert not caller.can_ask
 
 
@@ -60,9 +61,9 @@ def test_the_pipe_learns_which_files_are_attached() -> None:
     body = {"metadata": {**METADATA, "files": rows}}
     many = {"metadata": {**METADATA, "files": rows[:1] * 30}}
 
-    caller = read_caller({CONTEXT_KEY: read_inlet_context(body)})
+    attached = read_attached({CONTEXT_KEY: read_inlet_context(body)})
 
-    assert caller.files == (("f-1", "a.csv"), ("f-2", "2-a.csv"), ("f-3", "file"))
+    assert attached.files == (("f-1", "a.csv"), ("f-2", "2-a.csv"), ("f-3", "file"))
     assert len(read_inlet_context(many)["files"]) == 20
 
 
@@ -71,13 +72,10 @@ def test_the_pipe_learns_whose_tools_and_who_asks() -> None:
     ids = ["files", "server:0", "server:mcp:docs", "server:openapi:shop|a,b"]
     body = {"metadata": {**METADATA, "tool_ids": ids}}
 
-    asked = [
-        read_caller({CONTEXT_KEY: read_inlet_context(body, {"role": role})})
-        for role in ("user", "admin")
-    ]
-
-    assert asked[0].tool_ids == {"files", "0", "docs", "shop"}
-    assert [caller.is_admin for caller in asked] == [False, True]
+    for role in ("user", "admin"):
+        passed = {CONTEXT_KEY: read_inlet_context(body, {"role": role})}
+        assert read_attached(passed).tool_ids == {"files", "0", "docs", "shop"}
+        assert read_caller(passed).is_admin is (role == "admin")
 
 
 def test_files_belong_to_a_user_in_a_chat() -> None:
@@ -109,4 +107,4 @@ PLAIN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("body", PLAIN, ids=repr)
 def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
     """Also where somebody sends nonsense in the inlet's place."""
-    assert not read_caller(body).is_host
+    assert not read_caller(body).host_reads

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models.resolve import read_overrides, resolve_model
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.call.model_valves import read_overrides
 
 
 def overrides(**rows: Any) -> Any:

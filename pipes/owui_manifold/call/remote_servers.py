@@ -1,6 +1,6 @@
-"""Remote MCP servers, from an administrator's JSON to tools of a request.
+"""Remote MCP servers, from REMOTE_MCP_SERVERS_JSON to tools of a request.
 
-A description that cannot be used leaves out only its server. No sentence quotes a
+A description that cannot be used leaves out only its server. No message quotes a
 value, because any value may be a secret.
 """
 
@@ -15,6 +15,7 @@ from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_mapping, matches_schema
 from openai_responses.redaction import header_secrets
 from openai_responses.requests.parameters import given_values
+from shells.shell import PIPE_SHELL
 
 _SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SOME_TEXT = r".*\S.*"
@@ -70,7 +71,7 @@ class RemoteServers(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of a JSON list, or of a single JSON object.
+    """Return the servers of the valve: a JSON list, or a single JSON object.
 
     A number or nesting without an end is not JSON either.
     """
@@ -111,8 +112,8 @@ def read_servers(text: str) -> RemoteServers:
 
 def _servers_error(problem: str) -> str:
     return (
-        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
-        "valves of this pipe; until then, chats continue without it."
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
+        f"{PIPE_SHELL.valves}; until then, chats continue without it."
     )
 
 
