@@ -67,7 +67,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
@@ -177,6 +177,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
+    # A value stands behind a comma, or is the first behind an opening.
     without_openings = text.translate(None, b"[{,")
     values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
@@ -333,7 +334,7 @@ def as_text(value: object) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
 # `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 # them lacks.
 # --------------------------------------------------------------------------------------
@@ -453,7 +454,7 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
         # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
@@ -749,6 +750,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if kind in _CALLS:
             _wait_for_output(waiting, items, index, turn_start)
             continue
+        # No such call, or it has its output already.
         call_index = waiting.get(call_id)
         if call_index is None:
             continue
@@ -835,6 +837,7 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if kind == "reasoning":
             dangling.append(item)
             continue
+        # `item` is what the reasoning led to.
         kept += dangling
         dangling = []
         kept.append(item)
@@ -870,15 +873,15 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: JsonObject) -> bool:
-    """Say whether `item` is a picture that the model drew."""
+    """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
-    is_drawn = is_image_call(item) and bool(item.get("result"))
+    """Say whether `item` holds an image that the model can read."""
+    is_generated = is_image_call(item) and bool(item.get("result"))
     # As input the API takes neither SVG nor moving GIF.
-    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: JsonObject) -> str:
@@ -886,7 +889,7 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a drawn picture as a data URL."""
+    """Return a generated image as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
         # The media type of RFC 6838; the API says `svg`.
@@ -895,7 +898,7 @@ def image_url(item: JsonObject) -> str:
 
 
 def image_message(item: JsonObject) -> Item:
-    """Return a drawn picture as an input message.
+    """Return a generated image as an input message.
 
     The API would look the item itself up by an id that it never stored.
     """
@@ -1012,6 +1015,7 @@ def _texts(values: object) -> list[str]:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -1020,7 +1024,8 @@ def _texts(values: object) -> list[str]:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key.
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
 
@@ -1085,6 +1090,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -1097,31 +1123,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -1129,9 +1146,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -1166,7 +1185,7 @@ class AnswerTooLarge(ResponsesError):
 
     def __init__(self) -> None:
         """Use one sentence for all parts."""
-        super().__init__("The model's server sent more than is accepted.")
+        super().__init__("The model's server sent more data than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -1178,9 +1197,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -1300,20 +1325,28 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
+            # Authorization: Bearer sk-..., {"cookie": "a=b; c=d"}
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # api_key=..., "client_secret": "...", Incorrect API key provided: sk-...
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # https://host/path?access_token=...&sig=...
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
+            # https://user:password@host
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            # The two schemes on their own, as in a message about a header.
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
+            # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
+            # Encrypted reasoning, and what Fernet encrypts.
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
         ]
     ),
@@ -1451,22 +1484,20 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
-_PICTURE = (
+_UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -1517,7 +1548,7 @@ NO_CREDIT_CODES = frozenset(
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-PICTURE_CODES = frozenset(
+IMAGE_CODES = frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -1585,7 +1616,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -1593,20 +1624,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
-            "not followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy in front of the model's server rejected the request",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1622,18 +1647,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL did not answer like the Responses API",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which cannot be read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than this pipe accepts for one "
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -1653,6 +1673,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -1665,6 +1698,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1679,14 +1714,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1705,7 +1742,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1714,6 +1751,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1721,13 +1759,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1742,13 +1781,13 @@ def is_final(error: ApiError) -> bool:
 
 _MAX_NOTICE = 600
 _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """Return what OpenAI says about an answer that it stopped, as words to show.
 
-    Redacted, in one line, of bounded length, and without what draws or links.
+    Redacted, in one line, of bounded length, and without what renders or links.
     """
     parts = [
         ("The server explains", notice.explanation),
@@ -1773,16 +1812,29 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1797,7 +1849,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -1833,6 +1885,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -1846,6 +1900,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
@@ -1968,7 +2023,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# Costs are in US dollars, by the prices of the model's facts, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -2038,21 +2093,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -2083,26 +2123,6 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3105,22 +3125,25 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
 
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
+# gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
 _GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
 """One digit, because Azure spells gpt-3.5 as gpt-35."""
+# o3, o4-mini
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
 _INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+# gpt-6.1-sol-pro, gpt-6.1-sol-pro-high
 _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+# openai/gpt-5.4 of OpenRouter, ft:gpt-4.1:... of OpenAI
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -3158,7 +3181,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3338,61 +3361,6 @@ def _capitalized_id(model_id: str) -> str:
     return " ".join(shown)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.repairs.refusal
 #
@@ -3400,7 +3368,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 #
 # The server names a place in `param`. Gateways hide it and repeat the API's words, so the
 # words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
-# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# the API quotes what it refuses: an image's address, the name of a tool, a key of a
 # schema. What anybody can write into a request must not decide what is repaired, so
 # nothing is believed of the words that the request itself could have said: `OwnTexts`.
 # --------------------------------------------------------------------------------------
@@ -3416,6 +3384,7 @@ _MAX_PATH = 200
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
+# input[3].content[0].image_url, tools[5].parameters
 _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
@@ -3438,6 +3407,7 @@ _PARAMETER_IN_LOC = re.compile(
 )
 """What pydantic writes, which servers of vLLM's kind use."""
 
+# "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
@@ -3826,7 +3796,7 @@ class LeaveOutItem(ChatRepair):
 
 @dataclass(frozen=True, slots=True)
 class SendAsText(ChatRepair):
-    """The words of one item stay; pictures and files become a line of text."""
+    """The words of one item stay; images and files become a line of text."""
 
     name: str
     noun: str = field(default="item", compare=False)
@@ -4688,7 +4658,7 @@ _LASTING_CODES = (
     | NO_CREDIT_CODES
     | SENTENCES["failed"].keys()
     | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, _UNREAD, "404"}
+) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -4803,7 +4773,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
     for find in (
         _by_code_or_words,
         _by_place,
-        _by_picture_code,
+        _by_image_code,
         _by_id,
         _by_unreadable_reasoning,
         _by_parameter,
@@ -4901,9 +4871,9 @@ def _without_item(
         yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of the newest picture: its refusal names no place."""
-    if refusal.error.code not in PICTURE_CODES:
+def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest image: its refusal names no place."""
+    if refusal.error.code not in IMAGE_CODES:
         return
     rows = enumerate(refusal.sent.items)
     numbers = [number for number, row in rows if has_media(row.item)]
@@ -5038,6 +5008,8 @@ class EventStreamDecoder:
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
         text = b"".join((self._partial_line, chunk))
         lines = text.splitlines()
         self._partial_line = bytearray()
@@ -5055,6 +5027,8 @@ class EventStreamDecoder:
                 self._lines.append(value.removeprefix(b" "))
             elif field == b"event":
                 self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
             elif not line:
                 if self._lines:
                     events.append(self._event_of_lines())
@@ -5101,7 +5075,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
+    """An image as far as it is generated.
 
     `image` is base64; `form` is its format, if the server tells it.
     """
@@ -5166,8 +5140,8 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
             joined += neighbors
             continue
         deltas = [event for event in neighbors if isinstance(event, TextDelta)]
@@ -5176,7 +5150,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
     """Return the text that a delta adds to; None for any other event."""
     if type(event) is not TextDelta:  # a TextDone is one, too
         return None
@@ -5596,7 +5570,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
+        """Return the headers of a request; `extra_headers` have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -5621,9 +5595,15 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
     if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -5662,16 +5642,19 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -6170,7 +6153,7 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 # An automatic name is resolved by the first rule that fits:
 #
 # 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 2. Files, images, chosen tools, code and long questions go to the large model.
 # 3. Everything else goes to the small model.
 #
 # Only the first message of a chat counts, so a chat always gets the same answer.
@@ -6300,7 +6283,7 @@ def name_asked_model(sentence: str, model_id: str) -> str:
     successor = successor_of(model_id)
     if successor is None:
         return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
 
 
 def _date(text: str | None) -> date | None:
@@ -6360,13 +6343,13 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
-# means not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
+# not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-CALLERS_KEYS = (
+ANSWER_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6375,9 +6358,9 @@ CALLERS_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
+"""What shapes the caller's own answer and nothing else."""
 
-ADMINISTRATORS_KEYS: Mapping[str, str] = {
+ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6390,7 +6373,7 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
+"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -7687,7 +7670,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7914,7 +7897,7 @@ def _strict_item(item: Item) -> Item:
 #
 # Each event loop has one session. The first run that borrows it opens it. It is closed
 # when no run has used it for a while, or when its owner is gone: a host that replaces a
-# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# client does not tell the old one. Errors of aiohttp become errors of this package here.
 # --------------------------------------------------------------------------------------
 
 
@@ -8145,7 +8128,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
+            raise _unreadable_answer(UNREADABLE) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -8188,8 +8171,13 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -8203,7 +8191,8 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -8238,7 +8227,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
+"""Files of certificates that are remembered; a client usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -8310,7 +8299,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -8331,8 +8320,9 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -8399,26 +8389,34 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
+        raise _connection_failed(error, endpoint.host) from None
     except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
 
 
-def _network_sentence(error: Exception, host: str) -> str:
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
 
 
 async def container_file(
@@ -9232,10 +9230,6 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
 
 _Value = TypeVar("_Value")
 
@@ -9281,7 +9275,7 @@ class Approver:
                 return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
+        return f"The user did not approve this call of {name}. Continue without it."
 
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
@@ -9290,83 +9284,6 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -9742,7 +9659,7 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials that were not in vain, once a request was accepted.
 
     A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
+    Of several things of one kind, such as two images, the refusal may be the same.
     """
     helped: list[Trial] = []
     for number, trial in enumerate(trials, 1):
@@ -9810,20 +9727,15 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+    return Origin(resolve_model(model).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -10036,7 +9948,7 @@ def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
     fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
+    if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
@@ -10065,7 +9977,7 @@ def _new_id(own: str) -> str:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# The loop knows no host: it gets frozen inputs and reports events.
 # --------------------------------------------------------------------------------------
 
 
@@ -10473,6 +10385,7 @@ _HALF = 32
 """Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+# It takes a quarter of the time of `json` (measured on a record with reasoning).
 _IN_ORDER = TypeAdapter[Any](Any).serializer
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
@@ -10640,7 +10553,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """What a tool returned for a call: a text, or parts with images."""
 
     call_id: str
     output: str | list[Item]
@@ -10658,7 +10571,7 @@ def parse_messages(
     """Return the instructions and the parts of a chat.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    place. Images without a `detail` get this one. A chat that is longer than a request
     may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
     InvalidRequest for what the API cannot take.
     """
@@ -10694,7 +10607,9 @@ _MAX_ENTRIES = 8192
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
-LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
@@ -10752,6 +10667,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "assistant":
             text = _plain_text(content)
             details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
@@ -10813,7 +10730,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
+    """Return an image; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -10849,8 +10766,8 @@ def _plain_text(content: object) -> str:
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     """Return the messages of the user by their places among the parts."""
     return {
-        place: part
-        for place, part in enumerate(parts)
+        index: part
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.item.get("role") == "user"
     }
 
@@ -10870,6 +10787,9 @@ def attach_stored_messages(
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
     for position, stored in zip(reversed(users), branch, strict=False):
@@ -10903,8 +10823,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "This chat holds a message that the page does not show and that could instruct the "
-    "model. Nothing was sent: start a new chat."
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
 )
 
 
@@ -11047,6 +10967,8 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
     records: dict[str, Record] = {}
@@ -11085,6 +11007,9 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -11092,7 +11017,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
+        origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -11122,6 +11047,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """
     safe: list[Item | None] = []
     has_product = True
+    # From the end, because reasoning is worth what follows it.
     for item in reversed(items):
         kept = None
         if has_product or not is_reasoning(item):
@@ -11185,6 +11111,7 @@ def prune(
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
+        # The key of earlier pipes is never written.
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
@@ -11211,10 +11138,12 @@ def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]
     excess = sum(sizes.values()) - most
     if excess <= 0:
         return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
     excess += int(most * (1 - _KEPT_SHARE))
     ages = [
-        (_oldest_time(value), place, key)
-        for place, (key, value) in enumerate(values.items())
+        (_oldest_time(value), order, key)
+        for order, (key, value) in enumerate(values.items())
         if as_mapping(value.get("items"))
     ]
     pruned: dict[str, Any] = {}
@@ -11457,6 +11386,8 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     for text in shown[:-1]:
         length = _length(text)
         end = start + length
+        # Open WebUI joins the messages of one answer by a line feed
+        # (utils/misc.py:408).
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
@@ -11487,7 +11418,7 @@ _LONGEST_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
-        # Pictures, without SVG, which runs scripts.
+        # Images, without SVG, which runs scripts.
         "avif": "image/avif",
         "bmp": "image/bmp",
         "gif": "image/gif",
@@ -11571,7 +11502,7 @@ _COMPRESSED_TYPES = MappingProxyType(
 """Endings that `mimetypes` looks behind: it gives the type of the ending before them.
 """
 
-_PICTURE_ENDINGS = MappingProxyType(
+_IMAGE_ENDINGS = MappingProxyType(
     {
         "image/gif": "gif",
         "image/jpeg": "jpg",
@@ -11579,7 +11510,7 @@ _PICTURE_ENDINGS = MappingProxyType(
         "image/webp": "webp",
     }
 )
-"""The ending of each type of picture that models and their tools draw."""
+"""The ending of each type of image that models and their tools generate."""
 
 
 class StoredName(NamedTuple):
@@ -11623,9 +11554,9 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def picture_name(media_type: str) -> StoredName:
-    """Return the name and the type of a picture that has only a type."""
-    ending = _PICTURE_ENDINGS.get(media_type)
+def image_name(media_type: str) -> StoredName:
+    """Return the name and the type of an image that has only a type."""
+    ending = _IMAGE_ENDINGS.get(media_type)
     return stored_name(f"image.{ending}" if ending else "image")
 
 
@@ -11639,7 +11570,7 @@ def picture_name(media_type: str) -> StoredName:
 # the place of the stored item. The host runs only code with `attributes` (the same,
 # "Rounds of tools").
 #
-# The page draws the code between two fences and does not draw `output` (observed on
+# The page shows the code between two fences and does not show `output` (observed on
 # 0.12.4). So the text of the code closes the first block and opens a second one with its
 # output, which the page's last fence closes.
 # --------------------------------------------------------------------------------------
@@ -11660,7 +11591,7 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below."""
+    """Return code as the page shows it, with its output in a block below."""
     code = str(item.get("code") or "")
     output = printed.strip("\n").replace("```", "'''")
     if not output:
@@ -11731,15 +11662,20 @@ def take_out_code(
 
 
 # A query has a limit, so that a hostile text is read in linear time.
+# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
+# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
 )
+# 0.8.10 to 0.8.14: an empty link.
 _V1 = (
     r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
     r"(?:\?[^)\n]{0,500})?\)"
 )
+# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+# Lines of other pipes, whose items lie in tables of their own.
 _FOREIGN = (
     r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
     r"[^\S\n]*$)"
@@ -11876,7 +11812,7 @@ def build_input(
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    # An image is an input message: inserted last, to keep reasoning next to its text.
     sent: list[Item] = []
     for item in paired:
         sent += past_items(item)
@@ -11909,6 +11845,17 @@ class _PlacedCall(NamedTuple):
     behind: list[Item]
 
 
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
@@ -11938,10 +11885,13 @@ class _RunHistory:
         self._take_out_code()
 
     def _add_text(
-        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+        self,
+        assistant_text: AssistantText,
+        records: dict[str, Record],
+        reader: Origin | None,
     ) -> None:
         """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(said):
+        for piece in _marked_texts(assistant_text):
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
@@ -12009,6 +11959,7 @@ class _RunHistory:
             item = _call_item(call)
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts behind the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -12034,6 +11985,8 @@ class _RunHistory:
             shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408).
             # The host does not return the text of commentary.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
@@ -12063,11 +12016,13 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _marked_texts(said: AssistantText) -> list[MarkedText]:
+def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
-    ulids = said.ulids or ("",)
+    ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
+    return in_front + split_at_markers(
+        _strip_old_blocks(assistant_text.text), ulids[-1]
+    )
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -12136,7 +12091,7 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 #
 # Files that an answer made: their addresses and the lines below the text.
 #
-# The pipe stores pictures and files and adds a `card` to the finished item: the `files`
+# The pipe stores images and files and adds a `card` to the finished item: the `files`
 # to show, the `links` from addresses inside a container to addresses of the host, and
 # `notes`, lines of Markdown below a text.
 # --------------------------------------------------------------------------------------
@@ -12209,6 +12164,14 @@ def file_lines(card: JsonObject) -> str:
 # --------------------------------------------------------------------------------------
 
 
+# What a model writes arrives in pieces, and a link must be whole to be replaced:
+#
+#   The lake is warm ([zuerich.ch](https://zuerich.ch/lake_(north)?utm_source=openai)).
+#                    ^ from here on the text is held back until the last parenthesis
+#
+# The page then gets `The lake is warm [1].`, and a source. An address may have one pair
+# of parentheses. All patterns have bounds, so that hostile text is read in linear time
+# (tests/test_regular_expressions.py).
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
@@ -12407,6 +12370,8 @@ class Citations:
             start = link.start()
             end = link.end()
             names_site = "." in label and " " not in label
+            # A label like `zuerich.ch` only repeats the address; any other is a part of the
+            # sentence, and stays.
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
@@ -12475,8 +12440,8 @@ def _key(annotation: Item) -> str:
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
+    `end_index` is documented as the last character, but it is the one behind it
+    (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -12485,6 +12450,8 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
+    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
@@ -12494,6 +12461,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return a text with the edits, in the order of their places in it."""
     pieces: list[str] = []
     done = 0
+    # Where two edits overlap, what both replace is left out once.
     for edit in sorted(edits, key=_edit_place):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
@@ -12512,22 +12480,22 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_place = _place_finder(part_text(part))
+        find_position = _position_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_place(annotation.get("start_index")),
-                "end_index": before + find_place(annotation.get("end_index")),
+                "start_index": before + find_position(annotation.get("start_index")),
+                "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_place(None)
+        before += find_position(None)
     return annotations
 
 
-def _place_finder(text: str) -> Callable[[object], int]:
+def _position_finder(text: str) -> Callable[[object], int]:
     """Return what finds a place of a text again when tracking parameters are gone.
 
     What is no place is the end.
@@ -12536,10 +12504,10 @@ def _place_finder(text: str) -> Callable[[object], int]:
     starts = [match.start() for match in matches]
     removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
-    def find(place: object) -> int:
+    def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_place = place if isinstance(place, int) else len(text)
-        return old_place - removed_before[bisect_left(starts, old_place)]
+        old_position = position if isinstance(position, int) else len(text)
+        return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
 
@@ -12579,6 +12547,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
+    # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
         counts["cost"] = ended.cost
     if ended.trace.response_id:
@@ -12614,6 +12583,8 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    # A stream filter that reads `event["choices"]` raises for a chunk without it, and
+    # Open WebUI then drops the chunk (observed: the whole answer was lost).
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -12878,7 +12849,7 @@ def _progress(ended: RunDone) -> str:
 # of the next turn (docs/reference/open-webui.md, "Rounds of tools").
 #
 # The host stores an item of unknown type unchanged and sends it to no model, and the page
-# draws nothing for one without `content`. So records can be stored as items:
+# shows nothing for one without `content`. So records can be stored as items:
 #
 #     {"type": "openai_responses:kept", "id": "kept_{ulid}",
 #      "before": id of a message item, "kept": what a message key would hold}
@@ -12892,6 +12863,8 @@ def _progress(ended: RunDone) -> str:
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # A call without a status of `completed`, `failed` or `rejected` is left out of the
+    # next turn (utils/misc.py:394 of 0.12.4).
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -12900,7 +12873,7 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
+    """Return a call's output with what its card shows; images by their address."""
     call_id = event.item["call_id"]
     output = event.item["output"]
     if isinstance(output, list):
@@ -12959,6 +12932,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others.
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -12967,7 +12941,7 @@ def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-_NOT_RUN = "Error: this was not run, because the answer broke off."
+_NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -12998,29 +12972,29 @@ class OutputItems:
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
-        place = len(self.items)
+        index = len(self.items)
         self.items.append(item)
-        self._note_call(place, item)
-        return _native("output_item.added", place, item=item)
+        self._note_call(index, item)
+        return _native("output_item.added", index, item=item)
 
-    def _note_call(self, place: int, item: Item) -> None:
+    def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = place
+            self._open_calls[call_id] = index
 
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
-        self.items[place] = item
-        self._note_call(place, item)
-        return _native("output_item.done", place, item=item)
+    def end(self, index: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `index`."""
+        self.items[index] = item
+        self._note_call(index, item)
+        return _native("output_item.done", index, item=item)
 
-    def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
-        return self.end(place, {**self.items[place], **fields})
+    def update(self, index: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `index`."""
+        return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
         """Yield the events of an item that is complete at once."""
@@ -13029,20 +13003,21 @@ class OutputItems:
 
     def add_marker(self, marker: str) -> Chunks:
         """Yield a separate message for a marker that no text follows."""
-        place = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        index = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{index}"}, marker)
         yield self.begin(begun_host_item(item))
-        yield self.end(place, item)
+        yield self.end(index, item)
 
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
+    def grow(self, index: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
+        # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
-            "item_id": self.items[place].get("id"),
+            "item_id": self.items[index].get("id"),
             index_name: 0,
             "delta": text,
         }
-        return _native(_DELTA_TYPES[kind], place, **fields)
+        return _native(_DELTA_TYPES[kind], index, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
@@ -13066,32 +13041,34 @@ class OutputItems:
             return
         self._files_due = count + count // _FEW_FILES
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
+        # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls.get(event.item["call_id"])
-        if place is not None and event.failed:
-            yield self.update(place, status="failed")
+        index = self._open_calls.get(event.item["call_id"])
+        if index is not None and event.failed:
+            yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in list(self._open_calls.values()):
-            yield from self.break_off(place, _NOT_RUN)
+        for index in list(self._open_calls.values()):
+            yield from self.break_off(index, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Chunks:
+    def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(place, status="incomplete")
-        output = {"call_id": self.items[place].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+        yield self.update(index, status="incomplete")
+        output = {"call_id": self.items[index].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(index, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+    def add_record(self, stored: StoredRecord, index: int | None) -> Chunks:
         """Yield the events of a record, which may replace an earlier one.
 
-        `place` is that of the item whose text follows.
+        `index` is that of the item whose text follows.
         """
-        before = "" if place is None else self.items[place].get("id") or ""
+        before = "" if index is None else self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
@@ -13101,19 +13078,19 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        places = range(self._turn_start, len(self.items))
+        indexes = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        for place in places:
-            if is_reasoning(self.items[place]):
-                yield self.update(place, reasoning_details=list(turn.details))
+        for index in indexes:
+            if is_reasoning(self.items[index]):
+                yield self.update(index, reasoning_details=list(turn.details))
                 return
 
 
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
+def _native(kind: str, index: int, **fields: Any) -> Chunk:
     """Return an event of the Responses API as the host takes it."""
     return {
         "type": f"response.{kind}",
-        "output_index": place,
+        "output_index": index,
         **fields,
         "choices": [{"index": 0, "delta": {}}],
     }
@@ -13124,7 +13101,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 #
 # Commentary of the model, shown as progress beside the answer.
 #
-# The page draws the text of an item of unknown type at its place between the cards, and
+# The page shows the text of an item of unknown type at its place between the cards, and
 # leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
 # (docs/reference/open-webui.md, "Native events" and "The stored output and the next
 # turn"). So commentary is a quotation in an item of our own:
@@ -13136,7 +13113,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item.
+    """Shows one message of commentary; `host_index` is that of its item.
 
     `_length` counts the characters of its quotation, `_stored_length` those that the
     host has stored.
@@ -13144,14 +13121,14 @@ class Commentary:
 
     def __init__(self, shown: OutputItems) -> None:
         """Begin at the next place."""
-        self.place = len(shown.items)
+        self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
         self._length = 0
         self._stored_length = 0
         self._ended: ItemDone | None = None
         self._marker = ""
-        self._marker_place = self.place
+        self._marker_index = self.host_index
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -13174,12 +13151,12 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.place]
+            quotation = self._shown.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.place, emptied)
-        head = {"id": self._shown.items[self._marker_place].get("id")}
+            yield self._shown.end(self.host_index, emptied)
+        head = {"id": self._shown.items[self._marker_index].get("id")}
         answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_place, answer)
+        yield self._shown.end(self._marker_index, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -13194,25 +13171,25 @@ class Commentary:
         self._quoted.append(quoted)
         self._length += len(quoted)
         if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.place, "text", quoted)
+            yield self._shown.grow(self.host_index, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.place]
+        item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.place, whole)
+        return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
         """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
+        yield self._shown.end(self.host_index, card)
         if marker:
             self._marker = marker
-            self._marker_place = len(self._shown.items)
+            self._marker_index = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
@@ -13227,7 +13204,7 @@ def _continued_quotation(text: str) -> str:
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page draws none without a text."""
+    """Return the host's item of commentary; the page shows none without a text."""
     return {
         "type": COMMENTARY_TYPE,
         "id": item.get("id") or "",
@@ -13256,6 +13233,8 @@ def _end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
+        # In its older mode of tools Open WebUI takes code at the end for a request to
+        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
         yield from shown.add(end)
 
@@ -13293,7 +13272,7 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
-        self._places: dict[int, int] = {}
+        self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
@@ -13301,11 +13280,11 @@ class NativeRenderer:
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
-            case TextDelta() if event.output_index in self._places:
+            case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._places:
+            case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
@@ -13338,17 +13317,17 @@ class NativeRenderer:
                     self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._index_of(event))
             case TurnDetails():
                 yield from self.shown.add_details(event)
 
-    def _place_of(self, stored: StoredRecord) -> int | None:
+    def _index_of(self, stored: StoredRecord) -> int | None:
         """Return the place of the item that a record belongs to; None for the end."""
         index = stored.output_index
         if index is None:
             return None
         commentary = self._commentary.get(index)
-        return commentary.place if commentary else self._places.get(index)
+        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -13367,6 +13346,8 @@ class NativeRenderer:
             yield from commentary.become_answer(closing)
         has_failed = event.ending.is_failure
         if has_failed:
+            # Open WebUI runs a call without an output, and calls the pipe again
+            # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
         marker = self._take_marker()
         if marker:
@@ -13377,8 +13358,13 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
+            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
+            # usage, and a `response.completed` would replace all items
+            # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if has_failed:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
@@ -13402,7 +13388,7 @@ class NativeRenderer:
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
-        self._places[event.output_index] = len(self.shown.items)
+        self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
@@ -13413,7 +13399,9 @@ class NativeRenderer:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
         if text:
-            yield self.shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(
+                self._host_indexes[event.output_index], event.kind, text
+            )
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -13428,11 +13416,11 @@ class NativeRenderer:
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        place = self._places[index]
+        host_index = self._host_indexes[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                del self._places[index]
-                item = {**self.shown.items[place], "type": "openai_responses:end"}
+                del self._host_indexes[index]
+                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -13441,7 +13429,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(place, item)
+        yield self.shown.end(host_index, item)
         yield from self.shown.add_files(event.card)
 
 
@@ -13560,6 +13548,119 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# shells.caller
+#
+# Who asks: what both shells are told by Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
+
+
+# --------------------------------------------------------------------------------------
+# shells.answer_log
+#
+# The log of one answer, for pipe and agents: lines without secrets.
+# --------------------------------------------------------------------------------------
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_LONGEST_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Write nothing yet."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may say anything.
+        """
+        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write what may be of interest."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
+        self.line("WARNING", text)
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Take a line that holds no secret and no line break."""
+        raise NotImplementedError
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
 # shells.json_valve
 #
 # A valve that holds a JSON object with documented keys.
@@ -13609,6 +13710,11 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     try:
         form.model_validate({key: value})
@@ -13618,10 +13724,39 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# shells.shell
+#
+# Which of the two shells speaks: their messages differ in nothing else.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where a valve is, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+
+# --------------------------------------------------------------------------------------
 # shells.timeouts
 #
 # The time limits of requests that an administrator can set, for pipe and agents.
 # --------------------------------------------------------------------------------------
+
+
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
 
 
 class TimeoutSettings(BaseModel):
@@ -13643,6 +13778,339 @@ class TimeoutSettings(BaseModel):
         ge=30,
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
+        """Return the limits of a request to a model; `total` is that of its answer."""
+        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        return Timeouts(
+            connect=self.connect_timeout_seconds,
+            first_event=max(self.first_event_timeout_seconds, least),
+            idle=max(self.idle_timeout_seconds, least),
+            total=total,
+        )
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# What administrators are told about valves, for pipe and agents.
+#
+# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
+# the name of its valve, which both shells share, and the place where a shell has it.
+# --------------------------------------------------------------------------------------
+
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty for nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return who has to correct something, and where."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+# --------------------------------------------------------------------------------------
+# shells.tool_valves
+#
+# The valves that say which tools may run, and for how long, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    "auto": "auto",
+    "ask": "ask",
+    "deny": "deny",
+}
+
+_Parsed = TypeVar("_Parsed")
+
+_MAX_QUOTED_ENTRY = 40
+"""Characters of an entry that a message repeats."""
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = (
+        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    message = valve_message(problem, shell, "`delete_*=ask`")
+    return [*asked, ("*", "ask")], message
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(
+    text: str, shell: Shell
+) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
+    return default, patterns, message
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Parsed | None]
+) -> tuple[list[tuple[str, _Parsed]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Parsed]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.compaction
+#
+# COMPACTION_TOKENS, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_MIN_THRESHOLD = 1000
+"""The API refuses a lower one."""
+
+
+def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
+    """Return the `context_management` that compacts a chat above so many tokens.
+
+    None for 0, and at Azure, which does not have it.
+    """
+    if tokens == 0 or endpoint.is_azure:
+        return None
+    threshold = max(tokens, _MIN_THRESHOLD)
+    return [{"type": "compaction", "compact_threshold": threshold}]
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+class EndpointValves(Protocol):
+    """What both shells let an administrator set about the server, but for secrets."""
+
+    BASE_URL: str
+    ORGANIZATION: str
+    PROJECT: str
+    COMPATIBILITY: Literal["auto", "openai", "strict"]
+    CA_BUNDLE: str
+    VERIFY_SSL: bool
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page})."
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: EndpointValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        strict=valves.COMPATIBILITY == "strict",
+        openai_compatible=valves.COMPATIBILITY == "openai",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.failures
+#
+# What people and the log are told of an answer that failed, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+    """Log why there is no answer; return the message to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        log.warn(f"nothing was sent: {message}")
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+            "an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message)
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller_settings
+#
+# What callers may set beside their chat, by the words of `caller_may_set`.
+#
+# The words differ: the pipe closes what is the administrator's, the agents open what a
+# request needs. What administrators are told is the same.
+# --------------------------------------------------------------------------------------
+
+
+_SETTING = "caller_may_set"
+
+
+def unknown_permissions(
+    words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words that permit nothing; empty if there are none."""
+    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+
+
+def left_out_line(
+    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
+) -> str:
+    """Return the line of the log about settings that a request may not have.
+
+    `left_out` has the text for each name. Empty if `is_new` knows them all of this
+    caller: a client sends the same settings again and again.
+    """
+    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    if not new:
+        return ""
+    return (
+        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
+        "says what a request may set)"
     )
 
 
@@ -14318,7 +14786,7 @@ def _parse_window(policy: str) -> int:
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset asks for a memory policy that there is not. An administrator has "
+        "The preset names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
@@ -16459,12 +16927,12 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            text = f"It is no text; the user is shown the file of {size} bytes."
+            text = f"It is not text; the user gets the file of {size} bytes."
             return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    raise _SandboxCallFailed("The sandbox gave an answer that makes no sense.")
+    raise _SandboxCallFailed("The sandbox returned an invalid answer.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -16504,14 +16972,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"The code was ended by signal {-status}."
     if "unkept" in answer:
         yield (
-            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
+            f"Nothing in the workspace was kept, because {answer['unkept']}: it is as "
             "it was before."
         )
     dropped = answer.get("dropped")
     if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
-        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
+        yield f"[The file continues: it has {answer.get('size')} bytes.]"
     unlisted = answer.get("more") or answer.get("unlisted")
     if unlisted:
         yield f"{unlisted} more are not listed."
@@ -18510,8 +18978,8 @@ class RoundCalls:
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
         if not why and not can_ask and self._lacks_approval(call):
             return (
-                f"Error: {name} needs an approval, and this client cannot be asked. Go "
-                "on without it."
+                f"Error: {name} needs an approval, and this client cannot be asked. "
+                "Continue without it."
             )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):
@@ -19273,37 +19741,128 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.inlet
+#
+# Who calls the pipeline, and what Open WebUI attached to the chat.
+#
+# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+# the pipeline's own inlet and keeps what the inlet adds.
+# --------------------------------------------------------------------------------------
+
+
+CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+class PipelineCaller(ChatCaller):
+    """Which message of which chat is answered, or which task of the host."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.host_reads and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of a user's files in a chat; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+class AttachedToChat(NamedTuple):
+    """What Open WebUI attached to the chat of a call."""
+
+    tool_ids: frozenset[str] = frozenset()
+    """What it may put in front of the names of its tools."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of files."""
+
+
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
+    metadata = as_mapping(body.get("metadata"))
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if user is not None and user.get("role") == "admin":
+        context["is_admin"] = True
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
+        context["tool_ids"] = tool_ids
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+    return context
+
+
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return PipelineCaller(
+        host_model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
+    """Return what is attached to the chat of a body that passed the inlet."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return AttachedToChat(
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_files(context.get("files"))),
+    )
+
+
+def _read_files(rows: object) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
+
+
+def _read_tool_id(reference: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(reference).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.log
 #
-# Lines in the server's log, with the id of their answer and without secrets.
+# The agents' lines in the server's log.
 # --------------------------------------------------------------------------------------
 
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
-class AgentLog:
-    """The log of one answer, for any thread; `run_id` is in front of every line."""
+class AgentLog(AnswerLog):
+    """The log of one answer of the agents."""
 
-    def __init__(self, run_id: str) -> None:
-        """Know no secrets yet."""
-        self.run_id = run_id
-        self._secrets: tuple[str, ...] = ()
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts too from every line from now on."""
-        self._secrets = (*self._secrets, *secrets)
-
-    def line(self, text: str) -> None:
-        """Write `text` as one line."""
-        self._write(logging.INFO, text)
-
-    def warn(self, text: str) -> None:
-        """Write a problem as one line."""
-        self._write(logging.WARNING, text)
-
-    def _write(self, level: int, text: str) -> None:
-        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
 
 
 # --------------------------------------------------------------------------------------
@@ -19357,7 +19916,7 @@ class HostFiles:
         try:
             row = await self._call_json("GET", path)
             if row.get("user_id") != self._user_id:
-                return "It belongs to somebody else."
+                return "It belongs to someone else."
             return await self._call("GET", f"{path}/content")
         except HostFileError as failed:
             return str(failed)
@@ -19445,7 +20004,7 @@ class HostFiles:
                 return await _read_body(response)
         except (aiohttp.ClientError, OSError, ValueError):
             raise HostFileError(
-                "Open WebUI cannot be reached, or its answer broke off."
+                "Open WebUI cannot be reached, or its answer was interrupted."
             ) from None
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -19910,9 +20469,6 @@ class Valves(BaseModel):
 # --------------------------------------------------------------------------------------
 
 
-THIS_PLACE = "the valves of this pipeline"
-
-
 class AgentExpertSettings(TimeoutSettings):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
@@ -19961,9 +20517,7 @@ class SandboxOptions(BaseModel):
 
 def read_expert_settings(valves: Valves) -> AgentExpertSettings:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
-    )
+    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     return settings
 
 
@@ -19977,409 +20531,15 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
 
 def find_valve_problems(valves: Valves) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
     if timeouts:
         problems.append(timeouts)
     return problems
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.presets
-#
-# Guides by their names: built-in ones, and the files of PRESETS_DIR.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_PRESET_CHARACTERS = 1_000_000
-
-
-def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
-    name = name.strip()
-    if not name:
-        return NO_GUIDE
-    path = _find_preset_file(name, folder)
-    if path:
-        return _read_preset_file(name, path)
-    if name in BUILT_IN_GUIDES:
-        return BUILT_IN_GUIDES[name]
-    known_names = ", ".join(BUILT_IN_GUIDES)
-    raise _preset_error(
-        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
-    )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
-
-
-def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
-    return InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
-    )
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.settings
-#
-# One call of the pipeline: who calls, and the settings from valves and request.
-#
-# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
-# the pipeline's own inlet and keeps what the inlet adds.
-# --------------------------------------------------------------------------------------
-
-
-CONTEXT_KEY = "agent_context"
-_MAX_ATTACHED = 20
-"""Attached files that are put into the sandbox."""
-_FILE_KEYS = ("type", "id", "name")
-_MIN_COMPACTION_TOKENS = 1000
-"""The API refuses a lower threshold."""
-_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
-
-    model: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    user_id: str = ""
-    task: str = ""
-    streams: bool = False
-    is_admin: bool = False
-    tool_ids: frozenset[str] = frozenset()
-    """What Open WebUI may put in front of the names of its tools."""
-    files: tuple[tuple[str, str], ...] = ()
-    """The ids and names of the files that are attached to the chat."""
-
-    @property
-    def is_host(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.is_host and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
-
-
-def read_inlet_context(
-    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
-
-    The files are the last ones attached, each with type, id and name.
-    """
-    metadata = as_mapping(body.get("metadata"))
-    context: dict[str, Any] = {
-        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
-    }
-    if user is not None and user.get("role") == "admin":
-        context["is_admin"] = True
-    tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
-    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
-    if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
-    return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
-
-
-def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
-    taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        yield str(row["id"]), name
-
-
-def _read_tool_id(reference: object) -> str:
-    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(reference).partition("|")[0]
-    for kind in ("server:", "mcp:", "openapi:"):
-        tool_id = tool_id.removeprefix(kind)
-    return tool_id
-
-
-def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    return PipelineCaller(
-        model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        is_admin=context.get("is_admin") is True,
-        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(_read_attached(context.get("files"))),
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
-    )
-
-
-class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here.
-
-    `notices` are for administrators, where `is_new` says that they were not yet shown.
-    """
-
-    strategy: str
-    messages: Sequence[Mapping[str, Any]]
-    body: Mapping[str, Any]
-    valves: Valves
-    can_ask: bool = False
-    tools: Sequence[Tool] = ()
-    caller: PipelineCaller = PipelineCaller()
-    notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    store_file: StoreFile | None = None
-    repairs: RepairMemory | None = None
-
-    def choose_text(self, key: str, default: str) -> str:
-        """Return a text of the request; an object or list in it as JSON."""
-        value = self.body.get(key)
-        if isinstance(value, Mapping | list):
-            return json.dumps(value)
-        if isinstance(value, str) and value.strip():
-            return value
-        return default
-
-
-def build_agent_request(
-    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
-) -> AgentRequest:
-    """Return the request to the agent; raises InvalidRequest."""
-    valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
-    notices = question.notices
-    if rules_error:
-        log.warn(rules_error)
-        notices = (*notices, rules_error)
-
-    def log_metadata(metadata: RunMetadata) -> None:
-        log.line(json.dumps(metadata.wire()))
-
-    return AgentRequest(
-        strategy=question.strategy,
-        parameters=_build_parameters(question),
-        messages=question.messages,
-        body=question.body,
-        endpoint=endpoint,
-        connections=connections,
-        limits=_build_run_limits(valves),
-        settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules),
-        query=question.choose_text("query", ""),
-        context=question.body.get("context") or valves.CONTEXT or None,
-        notices=notices if question.caller.is_admin else (),
-        is_new=question.is_new,
-        chat=question.caller.workspace,
-        log=log.line,
-        debug=valves.DEBUG,
-        on_end=log_metadata,
-        user_id=question.caller.user_id,
-        repairs=question.repairs,
-    )
-
-
-def _build_parameters(question: AgentInput) -> StrategyParameters:
-    """Return what the strategy is to do: the request decides before the valves.
-
-    Raises InvalidRequest.
-    """
-    valves = question.valves
-    return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL),
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        prompt_policy_overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        policy_style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-        maximum_iterations=clamp_number(
-            question.body.get("maximum_iterations"),
-            1,
-            MAX_ITERATIONS,
-            valves.MAXIMUM_ITERATIONS,
-        ),
-        maximum_seconds=valves.MAXIMUM_SECONDS,
-        maximum_tokens=valves.MAXIMUM_TOKENS,
-        emit_intermediate_thoughts=_shows_thoughts(question),
-    )
-
-
-def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
-    """Return the tools that run here, and the rules for all tools."""
-    valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
-    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(rules, other_names=own_names),
-        limits=CallLimits(
-            seconds=default_seconds,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=own_seconds,
-        ),
-        asks_in_chat=question.can_ask,
-        delegates=valves.DELEGATION,
-        store_file=question.store_file,
-    )
-
-
-def _shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    name = "emit_intermediate_thoughts"
-    chosen = question.body.get(name)
-    if chosen is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool(name, chosen)
-
-
-def read_api_key(valves: Valves) -> str:
-    """Return the API key, or nothing if there is none that can be read."""
-    with suppress(InvalidRequest):
-        return _read_api_key(valves)
-    return ""
-
-
-def _read_api_key(valves: Valves) -> str:
-    """Return the API key of the valves or of the environment; empty without one.
-
-    Raises InvalidRequest for a key that cannot be read.
-    """
-    key = reveal_secret(valves.API_KEY, "API_KEY")
-    return key or os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
-    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
-    key = _read_api_key(valves)
-    if not key:
-        raise InvalidRequest(
-            "This pipeline has no API key yet. An administrator has to set API_KEY in "
-            "its valves (Admin Panel > Settings > Pipelines)."
-        )
-    headers = _read_extra_headers(valves.EXTRA_HEADERS)
-    proxy = reveal_secret(valves.PROXY, "PROXY")
-    log.hide(connection_secrets(headers.values(), proxy, key))
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-    )
-
-
-def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if headers is None:
-        raise valve_error(
-            "EXTRA_HEADERS is not a JSON object of texts",
-            '{"X-Team": "blue"}',
-            place=THIS_PLACE,
-        )
-    return {
-        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
-    }
-
-
-def _build_run_limits(valves: Valves) -> Limits:
-    """Return the limits of one request, in seconds, and how often it is retried."""
-    expert = read_expert_settings(valves)
-    timeouts = Timeouts(
-        connect=expert.connect_timeout_seconds,
-        first_event=expert.first_event_timeout_seconds,
-        idle=expert.idle_timeout_seconds,
-    )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    """Return the fields of a request that the valves decide."""
-    valves = question.valves
-    caller = question.caller
-    summary = valves.REASONING_SUMMARY
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={
-            **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
-        },
-    )
-
-
-def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
-) -> list[dict[str, Any]] | None:
-    """Return when OpenAI compacts a chat; None if it does not.
-
-    At COMPACTION_TOKENS, or at half of the model's window if that is less.
-    """
-    valves = question.valves
-    threshold = valves.COMPACTION_TOKENS
-    if threshold == 0 or endpoint.is_azure:
-        return None
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    window = model.facts.context_window
-    if window:
-        threshold = min(threshold, window // 2)
-    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
-    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
 # --------------------------------------------------------------------------------------
@@ -20456,8 +20616,10 @@ def _read_fast_clock() -> float:
     return 24 * monotonic_seconds()
 
 
-def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key.
+def open_host_files(
+    valves: Valves, user_id: str, files: Sequence[tuple[str, str]], log: AgentLog
+) -> HostFiles:
+    """Return the attached `files` of a chat, by id and name; `log` hides the key.
 
     A key that cannot be read is none: it must not cost the answer.
     """
@@ -20465,8 +20627,8 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
         key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
     except InvalidRequest:
         key = ""
-    log.hide([key])
-    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+    log.hide(key)
+    return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
 
 
 _MAX_SANDBOXES = 4
@@ -20540,6 +20702,274 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.presets
+#
+# Guides by their names: built-in ones, and the files of PRESETS_DIR.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
+
+
+def find_preset(name: str, folder: str = "") -> Guide:
+    """Return the guide of that name; one in `folder` wins over a built-in one.
+
+    Raises InvalidRequest for an unknown name and for an invalid file.
+    """
+    name = name.strip()
+    if not name:
+        return NO_GUIDE
+    path = _find_preset_file(name, folder)
+    if path:
+        return _read_preset_file(name, path)
+    if name in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[name]
+    known_names = ", ".join(BUILT_IN_GUIDES)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
+    if not folder.strip():
+        return ""
+    folder_path = realpath(folder.strip())
+    try:
+        path = realpath(join(folder_path, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
+
+
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.settings
+#
+# The settings of one call of the pipeline, from its valves and its request.
+# --------------------------------------------------------------------------------------
+
+
+class AgentInput(NamedTuple):
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
+
+    strategy: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    valves: Valves
+    can_ask: bool = False
+    tools: Sequence[Tool] = ()
+    caller: PipelineCaller = PipelineCaller()
+    attached: AttachedToChat = AttachedToChat()
+    notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = show_always
+    store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
+
+    def choose_text(self, key: str, default: str) -> str:
+        """Return a text of the request; an object or list in it as JSON."""
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
+
+
+def build_agent_request(
+    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+) -> AgentRequest:
+    """Return the request to the agent; raises InvalidRequest."""
+    valves = question.valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
+    notices = question.notices
+    if rules_error:
+        log.warn(rules_error)
+        notices = (*notices, rules_error)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.note(json.dumps(metadata.wire()))
+
+    return AgentRequest(
+        strategy=question.strategy,
+        parameters=_build_parameters(question),
+        messages=question.messages,
+        body=question.body,
+        endpoint=endpoint,
+        connections=connections,
+        limits=_build_run_limits(question),
+        settings=_build_request_settings(question, endpoint),
+        own_tools=_build_tool_settings(question, rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
+        notices=notices if question.caller.is_admin else (),
+        is_new=question.is_new,
+        chat=question.caller.workspace,
+        log=log.note,
+        debug=valves.DEBUG,
+        on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
+    )
+
+
+def _build_parameters(question: AgentInput) -> StrategyParameters:
+    """Return what the strategy is to do: the request decides before the valves.
+
+    Raises InvalidRequest.
+    """
+    valves = question.valves
+    return StrategyParameters(
+        model=question.choose_text("agent_model", valves.MODEL),
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        prompt_policy_overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        policy_style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+        maximum_iterations=clamp_number(
+            question.body.get("maximum_iterations"),
+            1,
+            MAX_ITERATIONS,
+            valves.MAXIMUM_ITERATIONS,
+        ),
+        maximum_seconds=valves.MAXIMUM_SECONDS,
+        maximum_tokens=valves.MAXIMUM_TOKENS,
+        emit_intermediate_thoughts=_shows_thoughts(question),
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(
+        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
+    )
+    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=default_seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
+    )
+
+
+def _shows_thoughts(question: AgentInput) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
+    name = "emit_intermediate_thoughts"
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
+
+
+def read_api_key(valves: Valves) -> str:
+    """Return the API key, or nothing if there is none that can be read."""
+    with suppress(InvalidRequest):
+        return _read_api_key(valves)
+    return ""
+
+
+def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
+    key = reveal_secret(valves.API_KEY, "API_KEY")
+    return key or environment_key()
+
+
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
+    key = _read_api_key(valves)
+    if not key:
+        raise missing_key_error(PIPELINE_SHELL)
+    valve = "EXTRA_HEADERS"
+    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
+    endpoint = endpoint_of_valves(
+        valves,
+        api_key=key,
+        proxy=reveal_secret(valves.PROXY, "PROXY"),
+        headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
+    )
+    log.hide(*endpoint.secrets)
+    return endpoint
+
+
+def _build_run_limits(question: AgentInput) -> Limits:
+    """Return the limits of one request, and how often it is retried."""
+    expert = read_expert_settings(question.valves)
+    timeouts = expert.timeouts(_chosen_model(question))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
+
+
+def _chosen_model(question: AgentInput) -> ResolvedModel:
+    """Return the model that the request or the valves name."""
+    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
+
+
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
+    return Settings(
+        effort=valves.REASONING_EFFORT or None,
+        summary=None if summary == "disabled" else summary,
+        verbosity=valves.VERBOSITY or None,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": _build_compaction(question, endpoint),
+        },
+    )
+
+
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
+
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    tokens = question.valves.COMPACTION_TOKENS
+    window = _chosen_model(question).facts.context_window
+    if window:
+        tokens = min(tokens, window // 2)
+    return compaction_settings(tokens, endpoint)
 
 
 # --------------------------------------------------------------------------------------
@@ -20821,11 +21251,6 @@ class ClientRenderer:
 
 DONE_LINE = "data: [DONE]"
 
-_INTERNAL_ERROR = (
-    "Something in this pipeline went wrong. Try again; if it lasts, give an "
-    "administrator the error id."
-)
-
 _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
@@ -20851,7 +21276,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, call.log))
+        yield error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
     yield DONE_LINE
 
 
@@ -20864,9 +21289,11 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
+        return renderer.result(
+            _new_completion_id(), unix_seconds(), call.caller.host_model
+        )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, call.log))
+        return error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
 
 
 @asynccontextmanager
@@ -20879,23 +21306,37 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    async with aclosing(open_host_files(valves, caller, log)) as files:
+    attached = call.question.attached.files
+    host_files = open_host_files(valves, caller.user_id, attached, log)
+    async with aclosing(host_files) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.is_host else None
+            tools=tools, store_file=files.store if caller.host_reads else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
-        async with aclosing(run_agent(request)) as events:
-            yield events, renderer
+        async with (
+            aclosing(run_agent(request)) as events,
+            aclosing(_with_advice(events)) as advised_events,
+        ):
+            yield advised_events, renderer
+
+
+async def _with_advice(events: _Events) -> _Events:
+    """Yield the events; the end says which valves an administrator has to check."""
+    async for event in events:
+        if isinstance(event, RunDone):
+            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        else:
+            yield event
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.is_host:
+    if not caller.host_reads:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -20921,14 +21362,14 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if isinstance(event, RunDone):
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
-        _report_exception(error, log)
-    return task_result(text, call.caller.model)
+        report_exception(log, error, PIPELINE_SHELL)
+    return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(ended.ending.sentence)
+        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
         return ""
     return completion_text(ended)
 
@@ -20942,17 +21383,6 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
 def _new_completion_id() -> str:
     """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"
-
-
-def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the message to show."""
-    if isinstance(error, ResponsesError):
-        message = str(error)
-        log.warn(f"nothing was sent: {message}")
-    else:
-        message = _INTERNAL_ERROR
-        log.warn(describe_exception(error))
-    return f"{message} (Error id: {log.run_id})"
 
 
 # --------------------------------------------------------------------------------------
@@ -21016,11 +21446,9 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_words(
-        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
-    )
+    return unknown_permissions(comma_list(may_set.lower()), known, advice)
 
 
 def select_keys(
@@ -21030,7 +21458,7 @@ def select_keys(
 
     `may_set` is `caller_may_set` of EXPERT_JSON.
     """
-    allowed = _CHAT_KEYS.union(_split_words(may_set))
+    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
@@ -21057,11 +21485,6 @@ def _select_fields(
         else:
             refused.add(setting)
     return kept, refused
-
-
-def _split_words(may_set: str) -> list[str]:
-    """Return the words of `caller_may_set`."""
-    return [word.strip() for word in may_set.lower().split(",")]
 
 
 # --------------------------------------------------------------------------------------
@@ -21157,6 +21580,7 @@ class Pipeline:
             valves=self.valves,
             can_ask=caller.can_ask,
             caller=caller,
+            attached=read_attached(body),
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
@@ -21199,12 +21623,10 @@ class Pipeline:
         may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
-        if new:
-            log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
-                "EXPERT_JSON says what a request may set)"
-            )
+        shown = {name: name for name in refused}
+        line = left_out_line(who, shown, self._logged.first_time)
+        if line:
+            log.warn(line)
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
