@@ -1,23 +1,22 @@
 """Questions to the agent, with a model that is written down, for tests."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import fields
 from typing import Any
 
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
-from gpt5_agent.ports import ModelAnswer
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.endings import CUT, Ending
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import Item, is_call
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.items import Item
+from openai_responses.loop.events import ModelAnswer, RunDone, RunEvent, ToolOutput
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
-from run_sample import call, run_of
+from run_sample import call, run_of, shifted
 from strategies.metadata import RunMetadata
 from strategies.parameters import StrategyParameters
-from strategies.thoughts import read_answer_text
 
 Json = dict[str, Any]
 CITY: Json = {
@@ -67,22 +66,30 @@ class ScriptedProvider:
         self.asked: list[tuple[list[Item], list[str]]] = []
 
     async def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
+        self, request: ResponsesRequest, first_index: int
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Yield the next answer; one that is empty breaks off."""
-        names = [str(tool["name"]) for tool in tools]
-        self.asked.append((list(history), names))
+        may_call = request.tool_choice != "none"
+        tools = request.tools or [] if may_call else []
+        self.asked.append((list(request.input), [str(tool["name"]) for tool in tools]))
         answer = self._answers.pop(0)
         *events, ended = run_of(*answer)
         assert isinstance(ended, RunDone)
-        if not answer:
-            yield ModelAnswer(True, (), "", ended._replace(ending=self._break_off))
-            return
-        for event in events:
-            yield event
-        found = tuple(filter(is_call, ended.output))
-        text = read_answer_text(ended.output)
-        yield ModelAnswer(not found, found, text, run_end=ended)
+        ending = ended.ending if answer else self._break_off
+        for event in events if answer else ():
+            yield shifted(event, first_index)
+        yield ModelAnswer(
+            ending,
+            request,
+            items=tuple(enumerate(ended.output, first_index)),
+            usages=ended.usages,
+            last_usage=ended.last_usage,
+            has_shown=bool(answer),
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Wait for nothing."""
+        return nullcontext()
 
 
 PARAMETERS = [field.name for field in fields(StrategyParameters)]

@@ -17,7 +17,7 @@ from agent_sample import (
     metadata_of,
     question,
 )
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
 from gpt5_agent.request import AgentRequest, OwnToolSettings

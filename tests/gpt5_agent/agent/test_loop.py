@@ -20,7 +20,7 @@ from agent_sample import (
     question,
     states,
 )
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import (
     ExecutionEnded,
     NewMessage,
