@@ -327,6 +327,168 @@ def as_text(value: object) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
+# them lacks.
+# --------------------------------------------------------------------------------------
+
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            # Without the list the API asks the server again at each request.
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
+)
+"""In the order in which a request offers them: the prompt cache depends on it.
+
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
+}
+"""The kind of tools that makes an item, by the item's type."""
+
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.items
 #
 # The API's items: their kinds, their texts, and pairs of calls and outputs.
@@ -343,97 +505,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -441,13 +529,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -464,14 +553,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -496,6 +602,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -534,11 +641,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -622,12 +731,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -644,10 +753,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -660,7 +768,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -679,12 +788,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -709,13 +819,16 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -764,6 +877,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -775,6 +889,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -807,7 +922,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -816,12 +931,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -840,10 +956,11 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
@@ -1075,16 +1192,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
@@ -1339,25 +1460,24 @@ def check_valves(problem: str, valves: str) -> str:
 
 
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
 _WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -1419,21 +1539,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -1447,21 +1567,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -1469,13 +1589,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
+            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
+            "not followed, because the key would go along",
             "BASE_URL",
         ),
         WRONG_KEY: _WRONG_KEY,
@@ -1484,48 +1604,49 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
         "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
+            "The proxy in front of the model's server rejected the request",
             "PROXY",
         ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
         "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
+            "The server at BASE_URL did not answer like the Responses API",
             "BASE_URL",
         ),
         "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
+            "The server at BASE_URL sent a compressed answer, which cannot be read",
             "BASE_URL and EXTRA_HEADERS",
         ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than this pipe accepts for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -1668,9 +1789,12 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
     # A 404 about a place of the request does not mean that BASE_URL is wrong.
@@ -1945,7 +2069,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -1984,6 +2108,8 @@ def _are_prices(row: Any) -> bool:
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -1999,6 +2125,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -2017,6 +2145,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
@@ -3579,8 +3708,8 @@ class Refusal:
                 break
         return {
             name
-            for name, said in names.items()
-            if not self._own.could_say(_open_quote(said))
+            for name, phrase in names.items()
+            if not self._own.could_say(_open_quote(phrase))
         }
 
     @property
@@ -3588,8 +3717,8 @@ class Refusal:
         """The numbers of the items that have an id which the words name."""
         named = set(_ID_IN_WORDS.findall(self.words))
         for number, row in enumerate(self.sent.items):
-            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
-            if any(isinstance(one, str) and one in named for one in ids):
+            ids = (row.item.get("id"), row.item.get("call_id"))
+            if any(isinstance(own_id, str) and own_id in named for own_id in ids):
                 yield number
 
     @property
@@ -3622,24 +3751,13 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
-_MAX_TOLD = 20_000
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
 
-class ChatItems:
-    """The items of a request before repairs, with their names."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        """Name the items."""
-        names = item_names(items)
-        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def up_to(self, name: str) -> list[NamedItem]:
-        """Return what stands up to the item `name`, itself included; nothing without."""
-        end = self._places.get(name, -1) + 1
-        return self.rows[:end]
+ItemChange = Literal["none", "plain", "leave_out"]
+"""What a repair does to an item: only its words are sent, or nothing of it."""
 
 
 class ChatRepair(ABC):
@@ -3659,15 +3777,17 @@ class ChatRepair(ABC):
     def stored(self) -> list[str]:
         """Return the form that a chat stores; `read_chat_repairs` reads it."""
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is left out; of calls and outputs words stay."""
-        del items
-        return frozenset()
+    @abstractmethod
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Return what becomes of an item; of calls and outputs words always stay."""
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is sent with its words alone."""
-        del items
-        return frozenset()
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about; empty for all items.
+
+        What comes later may be accepted.
+        """
+        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
@@ -3685,13 +3805,13 @@ class LeaveOutItem(ChatRepair):
 
     name: str
     noun: str = field(default="item", compare=False)
-    is_told: bool = field(default=False, compare=False)
+    keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        if self.is_told:
+        if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
@@ -3699,10 +3819,9 @@ class LeaveOutItem(ChatRepair):
         """Return the form that a chat stores."""
         return ["item", self.name]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave the one item out."""
+        return "leave_out" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3717,22 +3836,21 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["text", self.name]
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of the one item."""
+        return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutKind(ChatRepair):
-    """All items of a type are left out, up to one: what comes later may be taken."""
+    """All items of a type are left out, up to the item `until`."""
 
     kind: str
     until: str
@@ -3741,23 +3859,30 @@ class LeaveOutKind(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.kind == "code_interpreter_call":
-            return "Earlier runs of code are no longer there: answering without them."
+            return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
-        return f"Earlier items of the kind {noun} were left out."
+        return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of its type."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if item_type(row.item) == self.kind}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item of the type out."""
+        return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(ChatRepair):
-    """Encrypted items are left out, up to one: the error does not say which it was."""
+    """Encrypted items are left out, up to the item `until`.
+
+    The error does not say which of them cannot be read.
+    """
 
     until: str
 
@@ -3765,7 +3890,7 @@ class LeaveOutReasoning(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server could not read earlier reasoning of this chat: answering "
+            "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -3773,14 +3898,19 @@ class LeaveOutReasoning(ChatRepair):
         """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is encrypted."""
-        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an encrypted item out."""
+        return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
-    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
 
@@ -3788,7 +3918,7 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server refused this chat as it was: only its texts and tool results "
+            "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
         )
 
@@ -3796,41 +3926,41 @@ class PlainItems(ChatRepair):
         """Return the form that a chat stores."""
         return ["plain", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what has no words."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if not _has_words(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that has no words."""
+        has_words = is_paired(row.item) or _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAlone(ChatRepair):
-    """Only messages stay, up to one item; of calls and outputs words stay."""
+    """Only messages stay, up to `until`; of calls and outputs words stay."""
 
     until: str
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server refused this chat again: only its words were sent."
+        return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["words", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is no message with words."""
-        rows = items.up_to(self.until)
-        return {
-            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
-        }
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that is no message with words."""
+        has_words = _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3845,20 +3975,18 @@ class LeaveOutPlainReasoning(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server does not take its reasoning back: answering without."
+        return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         """Return nothing that a chat stores."""
         return []
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of such reasoning."""
-        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave such reasoning out."""
+        return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-def _has_words(item: Item) -> bool:
-    if is_paired(item):
-        return True
+def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
@@ -3919,35 +4047,71 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    chat = ChatItems(items)
+    rows = _rows_of(items)
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
-        return chat.rows
-    out: set[str] = set()
-    text: set[str] = set()
-    for repair in own:
-        out |= repair.left_out(chat)
-        text |= repair.as_text(chat)
-    rows: list[NamedItem] = []
-    told_calls = _calls_left_out(chat.rows, out)
-    for row in chat.rows:
-        if is_paired(row.item) and row.item.get("call_id") in told_calls:
-            _drop_last_reasoning_rows(rows)
-            rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(rows)
-        elif row.name in text and _has_plain_form(row.item):
-            rows.append(row._replace(item=plain_item(row.item)))
+        return rows
+    changes = _join_changes(rows, own)
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
         else:
-            rows.append(row)
-    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
-    return [row for row in rows if id(row.item) in kept]
+            sent.append(row)
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
 
 
-def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
-    """Return the ids of the calls of which a part is left out: words stay of both."""
-    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
-    return {item.get("call_id") for item in lost}
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
+
+
+class _JoinedChanges(NamedTuple):
+    """What several repairs do to the items of a chat, by the names of the items."""
+
+    left_out: Set[str]
+    plain: Set[str]
+    calls_as_words: Set[object]
+    """The ids of the calls of which a part is left out: words stay of both parts."""
+
+    def keep_words_of(self, item: Item) -> bool:
+        """Say whether an item is a part of a call that is sent as words."""
+        return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def _join_changes(
+    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
+) -> _JoinedChanges:
+    left_out: set[str] = set()
+    plain: set[str] = set()
+    for repair in repairs:
+        for row in _rows_up_to(rows, repair.last_name):
+            change = repair.change_of(row)
+            if change == "leave_out":
+                left_out.add(row.name)
+            elif change == "plain":
+                plain.add(row.name)
+    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+
+
+def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
+    """Return the rows up to the one with a name, itself included.
+
+    Without a name these are all, with one that no row has none.
+    """
+    if not last_name:
+        return rows
+    for index, row in enumerate(rows):
+        if row.name == last_name:
+            return rows[: index + 1]
+    return ()
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -3971,7 +4135,7 @@ def _words_of_pair(item: Item) -> Item:
         text = f"I called {item.get('name')}: {given}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
-    return text_message("assistant", text[:_MAX_TOLD])
+    return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
 def has_media(item: Item) -> bool:
@@ -4111,7 +4275,7 @@ Repair = ChatRepair | RequestRepair
 
 def refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
-    return f"The model's server does not take {refused}: answering without it."
+    return f"The model's server does not accept {refused}: answering without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -4125,7 +4289,7 @@ class LeaveOutParameter(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.path == "stream":
-            return "The model may not stream here: the answer comes in one piece."
+            return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4153,7 +4317,7 @@ class ReplaceEffort(RequestRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return f"The model does not have this effort: answering with {self.allowed}."
+        return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with the other effort."""
@@ -4221,13 +4385,14 @@ class LeaveOutTool(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
-        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
-        if len(kept) == len(declared_tools(payload)):
+        declared = declared_tools(payload)
+        left = [tool for tool in declared if json_digest(tool) != self.digest]
+        if len(left) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        choice = _remaining_choice(payload.get("tool_choice"), left)
         tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
         return _with_tools(changed, tools, choice)
 
@@ -4250,6 +4415,7 @@ def _with_tools(
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     """Return a choice among the `tools` that are left; None if it may mean another."""
+    # A call may have been demanded of the tool that is gone.
     if choice == "required":
         return None
     if not isinstance(choice, Mapping):
@@ -4320,22 +4486,25 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [
-            (
-                {**item, "tools": _not_strict(item["tools"])}
-                if item_type(item) == ADDED_TOOLS
-                else item
-            )
-            for item in payload["input"]
-        ]
+        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
         return changed
 
 
+def _with_lax_tools(item: Item) -> Item:
+    """Return an item in whose tools no function says whether it is strict."""
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": _not_strict(item["tools"])}
+
+
 def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    return [
-        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
-        for tool in tools
-    ]
+    lax: list[Item] = []
+    for tool in tools:
+        if tool.get("type") == "function":
+            lax.append(_without_key(tool, ("strict",)))
+        else:
+            lax.append(tool)
+    return lax
 
 
 @dataclass(frozen=True, slots=True)
@@ -4365,8 +4534,8 @@ class MoveMessages(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The model's server does not take text between a tool call and its result: "
-            "sending the text behind it."
+            "The model's server does not accept text between a tool call and its result: "
+            "moving the text after it."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4415,12 +4584,12 @@ def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
-    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+    return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
 def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
     """Return the digests of the tools that a server does not take."""
-    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:
@@ -4449,8 +4618,10 @@ RETRIED_CODES = frozenset(
 )
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 8.0
+"""Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
 class RetryPolicy(NamedTuple):
@@ -4471,6 +4642,7 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:
+        # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
@@ -4481,8 +4653,11 @@ def is_transient(failure: Failure) -> bool:
     is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
     if is_out_of_credit or words & NO_CREDIT_CODES:
         return False
+    # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    # No answer, or a stream that began with an error: only words tell what it was. One
+    # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
         is_nameless = words == {None} and not failure.error.names_a_place
         return is_nameless or bool(words & RETRIED_CODES)
@@ -4507,6 +4682,7 @@ MAX_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
 _UNREAD = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _LASTING_CODES = (
     RETRIED_CODES
     | NO_CREDIT_CODES
@@ -4515,9 +4691,13 @@ _LASTING_CODES = (
 ) - {*PICTURE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986).
     r"provided without its required"
+    # An id that would have to be looked up (anomalyco/opencode 7724).
     r"|Items are not persisted when"
     r"|encrypted content .{0,400} could not be verified"
+    # A model that does not reason (openai/openai-python 2364).
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
@@ -4605,8 +4785,8 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
-        if any(repair.allowed == earlier.refused for earlier in efforts):
+        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
+        if repair.allowed in [replaced.refused for replaced in earlier]:
             return False
     return repair.applies(sent)
 
@@ -4640,16 +4820,23 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
+    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
+    # met in every further turn (pydantic/pydantic-ai 7461).
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
     if _TEXT_BEFORE_OUTPUT.search(words):
         yield Trial(MoveMessages())
+    # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
             yield Trial(LowerItems(kind))
+    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
+    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         yield Trial(LowerItems(ADDED_TOOLS))
+    # "Your organization must be verified to stream this model." (continuedev/continue
+    # 8209)
     if "must be verified to stream" in words.lower():
         is_named = refusal.named_parameter == "stream"
         yield Trial(LeaveOutParameter("stream"), is_named=is_named)
@@ -4711,16 +4898,17 @@ def _without_item(
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
 def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest picture: its refusal names no place."""
     if refusal.error.code not in PICTURE_CODES:
         return
-    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
-    if places:
-        yield from _without_item(refusal, places[-1])
+    rows = enumerate(refusal.sent.items)
+    numbers = [number for number, row in rows if has_media(row.item)]
+    if numbers:
+        yield from _without_item(refusal, numbers[-1])
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -4768,13 +4956,14 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
         return None
     wanted = REASONING_EFFORTS.index(str(asked))
     nearest = None
-    for place, effort in enumerate(REASONING_EFFORTS):
-        if effort not in quoted or effort == asked:
-            continue
-        distance = abs(place - wanted)
-        if nearest is None or distance < nearest[0]:
-            nearest = (distance, effort)
-    return nearest[1] if nearest else None
+    least_distance = len(REASONING_EFFORTS)
+    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+    for rank, effort in enumerate(REASONING_EFFORTS):
+        distance = abs(rank - wanted)
+        if effort in quoted and effort != asked and distance < least_distance:
+            nearest = effort
+            least_distance = distance
+    return nearest
 
 
 def _by_tool(refusal: Refusal) -> Iterator[Trial]:
@@ -4853,6 +5042,7 @@ class EventStreamDecoder:
         lines = text.splitlines()
         self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -4932,6 +5122,9 @@ class ItemAdded(NamedTuple):
 class ItemDone(NamedTuple):
     """The item as it counts, byte for byte.
 
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
@@ -4994,6 +5187,7 @@ _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
 _END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
 
@@ -5115,7 +5309,11 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -5131,22 +5329,32 @@ class _TextEvent(NamedTuple):
     """The field of the whole text, in the event that ends it."""
 
 
-_TEXT_EVENTS = (
+_PART_EVENTS = (
     _TextEvent("output_text", "text", "content_index", "text"),
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
 def _text_readers() -> dict[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
+    for name, kind, part, whole in _text_events():
         readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
@@ -5247,6 +5455,33 @@ class RunDone(NamedTuple):
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -5452,33 +5687,6 @@ def _environment_proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -5975,7 +6183,9 @@ _NO_CHAT = re.compile(
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
     r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
 
 
 def read_models(answer: object) -> dict[str, str]:
@@ -6044,6 +6254,7 @@ def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
 
 
 _NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
 
 
 def retirement_notice(
@@ -6103,6 +6314,7 @@ _AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
 _ATTACHED = ("input_file", "input_image")
 
 
@@ -6457,8 +6669,11 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that strict mode refuses, and that only remark on values or limit them.
-Definitions are among them: a schema that refers to one has no strict form."""
+"""Keywords that the guide does not list, and that only remark on values or limit them.
+
+`default` and `minLength` are accepted all the same (recorded); of the others nobody says
+it. Definitions are among them: a schema that refers to one has no strict form.
+"""
 
 _CHANGED_IN_STRICT_MODE = frozenset(
     {
@@ -6491,7 +6706,7 @@ _STRICT_FORMATS = frozenset(
     }
 )
 _MAX_STRICT_DEPTH = 10
-
+"""Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
 
 
@@ -6515,8 +6730,10 @@ def _strict_form(node: Any, depth: int) -> Schema:
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
         strict["format"] = node["format"]
+    # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
@@ -6543,13 +6760,15 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     required = set(node.get("required", ()))
     if not _is_closed(node, depth) or not required <= properties.keys():
         raise NoStrictForm
-    strict: Schema = {}
+    # Strict mode knows no optional property: left to itself, the API would make each a
+    # required one (recorded, 219 of 219), and the model would invent values.
+    forms: Schema = {}
     for name, part in properties.items():
         form = _strict_form(part, depth + 1)
-        strict[name] = form if name in required else _make_nullable(form)
+        forms[name] = form if name in required else _make_nullable(form)
     return {
-        "properties": strict,
-        "required": list(strict),
+        "properties": forms,
+        "required": list(forms),
         "additionalProperties": False,
     }
 
@@ -6566,11 +6785,15 @@ def _is_closed(node: Schema, depth: int) -> bool:
 
 
 def _make_nullable(form: Schema) -> Schema:
+    """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
         return _nullable_choice(form)
-    listed = types if isinstance(types, list) else [types]
-    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    names = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": names}
+    if "null" not in names:
+        nullable["type"] = [*names, "null"]
+    # A type allows only what its enum lists, too.
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
@@ -6662,8 +6885,12 @@ def function_parameters(
     form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
     LARGEST_SCHEMA or of more than 64 levels.
     """
+    # Whoever runs a tool server chooses the size; each of its schemas is walked in each
+    # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    # Without `type: object` at the root, or with a choice there, the whole request is
+    # refused (vercel/ai 7005, janhq/jan 7017).
     parameters = _object_without_choice(copy.schema)
     is_plain_object = (
         not copy.schema.keys() & _REFUSED_AT_THE_ROOT
@@ -6751,9 +6978,13 @@ def _is_portable_pattern(pattern: object) -> bool:
     """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
     if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
         return False
+    # gpt-5.5 and gpt-5.6 answer 400 "regex lookaround is not supported", gpt-5.4 ends
+    # the stream with a bare `server_error` (anomalyco/opencode 32073, vercel/ai 20021).
     if _READ_DIFFERENTLY.search(pattern):
         return False
     try:
+        # OpenAI's validator is Python's `jsonschema`: `\p{L}` "is not a 'regex'"
+        # (Alishahryar1/free-claude-code 1730).
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
         return False
@@ -6880,6 +7111,8 @@ class _SchemaCopy:
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
         types = json_types(copy.get("type"))
+        # An object without `properties` is refused, also without strict mode (forgecode
+        # 1359), and so is an array without `items`.
         if "object" in types:
             copy.setdefault("properties", {})
         if "array" in types:
@@ -6966,6 +7199,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
 
     The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
     """
+    # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
     start, *steps = reference.split("/")
@@ -7024,6 +7258,7 @@ def schema_parts(
 
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names of tools; any other is refused (openai/codex 1289)."""
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_SHOWN_OF_NAME = 64
 _STEM = 51
@@ -7105,6 +7340,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
+"""Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
 def _spelling(name: str) -> str:
@@ -7249,6 +7485,7 @@ def responses_tool_choice(
 
 def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
+    # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -7286,6 +7523,8 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
     strict_budget = strict_left if wanted else None
     schema, is_strict = function_parameters(parameters, strict_budget)
+    # `strict` is always stated: without it the API makes the function strict, and each
+    # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
 
 
@@ -7317,6 +7556,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     }
     if sent in types:
         return {"type": types[sent], "name": sent}
+    # A name that is none of a function may be that of a server, or a hosted tool's type.
     for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
@@ -7401,7 +7641,7 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False
+    store: bool = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
@@ -7495,7 +7735,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings) or None,
+        "text": _text_object(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -7503,11 +7743,11 @@ def build_request(
         fields["background"] = True
         fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    if reasons:
+    with_reasoning = False
+    if facts.reasoning or effort is not None:
         fields["reasoning"] = _reasoning(model, effort, given, settings)
-    with_reasoning = reasons and settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning) or None
+        with_reasoning = settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -7517,11 +7757,13 @@ def _keep_what_fits(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove the sampling that the model rejects, and limit the length of the answer."""
+    # "logprobs are not supported with reasoning models." (recorded, 630)
     if not _takes_sampling(facts.sampling, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
     if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
@@ -7557,14 +7799,14 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    """Return what the response is to hold beside its output."""
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+    """Return what the response is to hold beside its output; None for nothing."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
     for tool in tools:
         name = tool_kind(tool).include
         if name:
             wanted.append(name)
-    return wanted
+    return wanted or None
 
 
 def _reasoning(
@@ -7572,6 +7814,8 @@ def _reasoning(
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded). An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
     ours = {
         "effort": effort,
@@ -7587,13 +7831,13 @@ def _reasoning(
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
-    return own
+    return own or None
 
 
 _READ_OTHERWISE = (
@@ -7739,7 +7983,7 @@ def _new_session() -> aiohttp.ClientSession:
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    must not be sent for another.
     """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
@@ -7750,6 +7994,8 @@ def _new_session() -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
         auto_decompress=False,
     )
 
@@ -7875,16 +8121,20 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
-        while chunk := await self.read_any():
+        chunk = await self.read_any()
+        while chunk:
             body += chunk
             if len(body) > most_bytes:
                 raise AnswerTooLarge
+            chunk = await self.read_any()
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -8043,6 +8293,8 @@ class Connections:
             sent = session.request(
                 "GET" if body is None else "POST",
                 url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
@@ -9171,7 +9423,7 @@ class Toolset(NamedTuple):
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
     `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
     reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
+    others. `failure_text` is what the model reads if `{tool}` raised an exception.
     """
 
     tools: CallableTools
@@ -9182,6 +9434,7 @@ class Toolset(NamedTuple):
     most_calls: int = 100
     carries_reasoning: bool = True
     runs_calls: bool = True
+    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9363,7 +9616,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
+        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9568,6 +9821,8 @@ def read_origin(wire: object, host_model: str) -> Origin:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -9617,30 +9872,39 @@ def is_approval_request(item: JsonObject) -> bool:
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
-    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    acts = (
-        position
-        for position, item in enumerate(items)
-        if not (is_call_output(item) or _is_response(item))
-        and item.get("call_id") not in refused
-    )
-    last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (position > last, item)
-        for position, item in enumerate(items)
-        if _is_response(item)
+        item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    kept: list[Item] = []
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
     for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
 
 
-def _asked_id(item: JsonObject) -> object:
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -9648,6 +9912,7 @@ def _asked_id(item: JsonObject) -> object:
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items
@@ -9697,10 +9962,12 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))  # refused beside what is encrypted
+        return _without(kept, ("content",))
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
@@ -9772,7 +10039,9 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
@@ -9783,6 +10052,8 @@ def _required_fields(item: Item) -> Item:
 
 def _new_id(own: str) -> str:
     """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -10110,6 +10381,71 @@ class RecentTexts:
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun: `1 round`, `2 rounds`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 # --------------------------------------------------------------------------------------
@@ -10471,7 +10807,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "input_file":
             return _file_part(part)
     raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
+        "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
 
@@ -10748,7 +11084,8 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = _keep_unsigned_safe(payload)
     if not payload:
         return None
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    model = str(wire.get("model") or "")
+    created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
         model=model,
@@ -10772,9 +11109,8 @@ def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
 
     The chat has the text of the last message only: it stands behind the marker.
     """
-    heads, last = payload[:-1], payload[-1:]
-    items = [item for item in heads if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *last])
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
     return tuple(item for item in safe if item is not None)
 
 
@@ -10993,7 +11329,8 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
+    head = entries[0]
+    carried = entries[1:]
     if is_signed(head, sign, carried):
         items = [_carried_item(entry) for entry in carried]
         return _detail_turn(head, items, head.get("notes"))
@@ -11034,7 +11371,8 @@ def _items_of_others(
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
     """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
+    item = entry["item"]
+    shown = entry.get("shown")
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
     return item, shown if isinstance(shown, str | int) else ""
@@ -11288,7 +11626,7 @@ def _is_inert_inside(stem: str) -> bool:
 def picture_name(media_type: str) -> StoredName:
     """Return the name and the type of a picture that has only a type."""
     ending = _PICTURE_ENDINGS.get(media_type)
-    return stored_name(f"picture.{ending}" if ending else "picture")
+    return stored_name(f"image.{ending}" if ending else "image")
 
 
 # --------------------------------------------------------------------------------------
@@ -11410,7 +11748,8 @@ _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """Without one a text has no marker, and a search for them is cheap."""
 _MAX_PASSES = 5
-_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
 """The digits of a zero-width block, eight for each character of an id."""
 
 
@@ -11775,10 +12114,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -11884,9 +12222,17 @@ _LONGEST_OPEN = 4000
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 """Every alternative begins with one, too."""
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
+
+
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_BEGUN_TRACKING = _beginnings_of(_TRACKED)
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
@@ -12273,16 +12619,14 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.output_carrier
+# owui_chat.commentary
 #
-# Records carried by the host's own stored output of a message.
-#
-# The history is built in one way for all carriers: here the texts get the markers that
-# the chat does not show.
+# Commentary of the model: how the host stores it, and when it is the answer.
 # --------------------------------------------------------------------------------------
 
 
 COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
@@ -12295,239 +12639,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-_RECORD_TYPE = "openai_responses:kept"
-_RECORD_ID = "kept_"
-
-
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
-    return {
-        "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
-    }
-
-
-class _Place(NamedTuple):
-    """A place in an answer."""
-
-    number: int
-    """Of the part."""
-    offset: int
-    """In the text of the part."""
-
-
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
-
-
-def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
-
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
-    """
-    runs: dict[str, list[object]] = {}
-    first_id = ""
-    branch = list(walk_branch(messages, tip))
-    for answer_id, message in reversed(branch):
-        if message.get("role") == "user":
-            first_id = ""
-            continue
-        first_id = first_id or answer_id
-        runs.setdefault(first_id, []).append(message.get("output"))
-    if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
-    return runs
-
-
-def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
-) -> list[ChatPart]:
-    """Return a chat whose texts name the records in its `runs`.
-
-    An answer belongs to the stored message in front of it. One that differs from its
-    run is not changed.
-    """
-    restored: list[ChatPart] = []
-    answer: list[ChatPart] = []
-    run: Sequence[object] = ()
-    for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
-            answer = []
-            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
-    return [*restored, *_merge_output(answer, run)]
-
-
-def _merge_output(
-    answer: Sequence[ChatPart], outputs: Sequence[object]
-) -> Iterable[ChatPart]:
-    """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
-    records = [item for item in run if item.get("type") == _RECORD_TYPE]
-    if not records:
-        return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
-        return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
-
-
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
-    for item in run:
-        if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
-        elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
-
-
-def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
-) -> tuple[_Place | None, _Place | None]:
-    """Return where the next text of a run begins, and where it ends.
-
-    A changed text has no end, and begins if it is the first of its part. Code whose
-    card was deleted ends where it would begin.
-    """
-    number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
-        number, offset = number + 1, 0
-        whole = _part_text(answer, number)
-    gap = "\n" if offset else ""
-    if whole.startswith(gap + text, offset):
-        start = offset + len(gap)
-        return _Place(number, start), _Place(number, start + len(text))
-    if item.get("type") == CODE_CARD:
-        return None, place
-    is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
-        else:
-            restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
-    return restored
-
-
-def _cut_at_records(
-    part: ChatPart, ulids: Mapping[int, Sequence[str]]
-) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
-    if not isinstance(part, AssistantText):
-        return [AssistantText("", list(ulids.get(0, ()))), part]
-    starts = sorted({0, *ulids})
-    stops = [*starts[1:], None]
-    pieces: list[ChatPart] = []
-    for start, stop in zip(starts, stops, strict=True):
-        named = list(ulids.get(start, ()))
-        if start == 0:
-            named += part.ulids
-        pieces.append(AssistantText(part.text[start:stop].strip(), named))
-    return pieces
-
-
-def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
-    part = answer[number] if number < len(answer) else None
-    return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -12656,7 +12767,8 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    call_id, name = item["call_id"], item.get("name")
+    call_id = item["call_id"]
+    name = item.get("name")
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -12789,7 +12901,8 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
+    call_id = event.item["call_id"]
+    output = event.item["output"]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
@@ -12979,7 +13092,7 @@ class OutputItems:
         `place` is that of the item whose text follows.
         """
         before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
+        record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
@@ -13136,43 +13249,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # --------------------------------------------------------------------------------------
 
 
-def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known.
-
-    The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
-    parts = [f"{word} {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(format_money(ended.cost))
-    if notes:
-        parts.append(plural(notes, "note"))
-    if ended.usage_note:
-        parts.append(ended.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
-
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -13298,8 +13374,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            seconds = self._now() - self._began
-            yield status_chunk(_closing_line(seconds, event, self._notes))
+            yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
@@ -13313,6 +13388,17 @@ class NativeRenderer:
         if event.ending.is_failure:
             return self._notes > 0
         return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -13558,6 +13644,1061 @@ class TimeoutSettings(BaseModel):
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
     )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.context
+#
+# The context that a strategy gives the model to read, beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: list[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
+    return ContextSource(
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
+    )
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# strategies.metadata
+#
+# What an answer took: the seed's `execution_metadata`.
+# --------------------------------------------------------------------------------------
+
+
+class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int
+    tool_calls: int
+    latency: float
+    price: float = 0.0
+    usage: Usage = Usage()
+
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage if self.usage.total else None,
+            cost=self.price or None,
+            notes=notes,
+        )
+        return closing_line(figures)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.price, 8),
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guide
+#
+# Guides: who the agent is, and what it remembers before a chat begins.
+# --------------------------------------------------------------------------------------
+
+
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
+
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
+
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
+
+
+NO_GUIDE = Guide(system_prompt="")
+
+BUILT_IN_GUIDES: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
+    ),
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
+        temperature=0.2,
+    ),
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
+        memory_policy="sliding-window",
+    ),
+}
+
+
+# --------------------------------------------------------------------------------------
+# strategies.policy
+#
+# The system instruction: an instruction and four policy blocks, which can be replaced.
+#
+# Models from GPT-5.5 on follow short policies better.
+# --------------------------------------------------------------------------------------
+
+
+PolicyStyle = Literal["full", "lean", "auto"]
+POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
+ChosenStyle = Literal["full", "lean"]
+
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+
+_POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: ChosenStyle = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
+    """
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _read_policy_overrides(text: str) -> dict[str, str]:
+    """Return the changed blocks by key; unknown keys are ignored."""
+    if not text.strip():
+        return {}
+    policies = parse_json_object(text)
+    if policies is None:
+        return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
+    return {
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
+    """Return the style for a family of models; only newer GPTs get `lean`."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+# --------------------------------------------------------------------------------------
+# strategies.parameters
+#
+# The parameters of a strategy: the seed's names, limits and defaults.
+#
+# Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
+# `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
+# (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# --------------------------------------------------------------------------------------
+
+
+STRATEGY_NAMES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT-5 Function Calling",
+    "gpt5_react": "GPT-5 ReAct",
+}
+"""The strategies by their ids. They are one loop under two names (R7)."""
+
+MAX_ITERATIONS = 30
+MAX_SECONDS = 86_400
+MAX_TOKENS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyParameters:
+    """What a strategy is to do.
+
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
+    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
+    0 is no limit. At a limit the model answers with what it has.
+    """
+
+    model: str = ""
+    instruction: str = ""
+    prompt_policy_overrides: str = ""
+    policy_style: PolicyStyle = "full"
+    guide: Guide = NO_GUIDE
+    maximum_iterations: int = 6
+    maximum_seconds: float = 0.0
+    maximum_tokens: int = 0
+    emit_intermediate_thoughts: bool = True
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds may call tools, whatever was asked for."""
+        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
+
+
+class ParameterProblem(NamedTuple):
+    """A parameter that is left at its default, and why; an empty name is all of them."""
+
+    name: str
+    reason: str
+
+
+def read_strategy_parameters(
+    text: str, defaults: StrategyParameters = StrategyParameters()
+) -> tuple[StrategyParameters, list[ParameterProblem]]:
+    """Return the parameters in a JSON object, and what cannot be used of it.
+
+    What is not given, or not valid, is as in `defaults`. Numbers are moved into their
+    range.
+    """
+    if not text.strip():
+        return defaults, []
+    given = parse_json_object(text)
+    if given is None:
+        return defaults, [ParameterProblem("", "it is not a JSON object")]
+    values: dict[str, Any] = {}
+    problems: list[ParameterProblem] = []
+    for name, value in given.items():
+        read = _PARAMETER_READERS.get(name)
+        if read is None:
+            problems.append(ParameterProblem(name, "there is no such parameter"))
+            continue
+        try:
+            values[name] = read(value)
+        except ValueError as error:
+            problems.append(ParameterProblem(name, str(error)))
+    return replace(defaults, **values), problems
+
+
+def _read_text(value: object) -> str:
+    """Return a text; raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError("it must be a text")
+    return value
+
+
+def _read_overrides(value: object) -> str:
+    """Return policy overrides: a text, or a JSON object as its text."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return _read_text(value)
+
+
+def _read_policy_style(value: object) -> PolicyStyle:
+    """Return a style of policies; raises ValueError."""
+    for style in POLICY_STYLES:
+        if value == style:
+            return style
+    raise ValueError(f"it must be one of {', '.join(POLICY_STYLES)}")
+
+
+def _read_guide(value: object) -> Guide:
+    """Return a guide: the name of a built-in one, or its fields; raises ValueError."""
+    if value in ("", None):
+        return NO_GUIDE
+    if isinstance(value, str) and value in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[value]
+    if not isinstance(value, Mapping):
+        raise ValueError(f"it must be an object or one of {', '.join(BUILT_IN_GUIDES)}")
+    try:
+        return Guide.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ValueError(f"{where}: {first['msg']}") from None
+
+
+def _read_count(least: int, most: int) -> Callable[[object], int]:
+    """Return what reads a whole number and moves it into its range."""
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"it must be a number from {least} to {most}")
+        return clamp_number(value, least, most, least)
+
+    return read
+
+
+def _read_flag(value: object) -> bool:
+    """Return true or false; raises ValueError."""
+    if not isinstance(value, bool):
+        raise ValueError("it must be true or false")
+    return value
+
+
+_PARAMETER_READERS: Mapping[str, Callable[[object], object]] = {
+    "model": _read_text,
+    "instruction": _read_text,
+    "prompt_policy_overrides": _read_overrides,
+    "policy_style": _read_policy_style,
+    "guide": _read_guide,
+    "maximum_iterations": _read_count(1, MAX_ITERATIONS),
+    "maximum_seconds": _read_count(0, MAX_SECONDS),
+    "maximum_tokens": _read_count(0, MAX_TOKENS),
+    "emit_intermediate_thoughts": _read_flag,
+}
+"""How each parameter is read from JSON; all names of StrategyParameters."""
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guard
+#
+# Decides whether a call may be made: a known tool, valid arguments, no repeated
+# failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself.
+# --------------------------------------------------------------------------------------
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that failed is not made again.
+
+    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
+    tools with names in `interactive` have time limits of their own.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        interactive: Collection[str] = (),
+    ) -> None:
+        """Start without failures."""
+        self._schemas = schemas
+        self._run_tool = run_tool
+        self._interactive = interactive
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._schemas.get(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError):
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own."""
+        return name in self._interactive
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
+        finally:
+            if not succeeded:
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = load_json(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        options = _read_options(properties.get(name))
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return [_option_text(option) for option in as_list(options)]
+
+
+def _option_text(value: Any) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+# --------------------------------------------------------------------------------------
+# strategies.memory
+#
+# What a strategy remembers: memories from before the chat, and a window of the chat.
+# --------------------------------------------------------------------------------------
+
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+_DEFAULT_WINDOW_TURNS = 10
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+
+class _MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
+    starts = find_turn_starts(messages)
+    if window == 0 or len(starts) <= window:
+        return _MemoryWindow(messages)
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return _MemoryWindow(
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
+
+
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset asks for a memory policy that there is not. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.thoughts
+#
+# Converts run events so that thoughts are shown as reasoning, or left out.
+#
+# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
+# Whether a round calls tools is known only when a call arrives:
+#
+#     text of a round       thoughts are shown             thoughts are not shown
+#     before a call         shown; becomes a thought       held back; dropped when a
+#                           when a call arrives            call arrives, else shown
+#     after a call          a thought                      dropped
+#     phase commentary      a thought; the last one also   dropped, unless there is no
+#                           the answer if there is none    other answer
+#     phase final_answer    as before a call               shown
+#     no tools offered      shown                          shown
+#
+# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
+# message.
+# --------------------------------------------------------------------------------------
+
+
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+
+
+class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
+    is_thought: bool
+    text: str
+
+
+class _ThinkTagParser:
+    """Splits a text that comes in pieces at its think tags."""
+
+    def __init__(self) -> None:
+        self._is_thought = False
+        self._previous = ""
+        self._held = ""
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        """Return the spans that are certain now; the end of a text is certain."""
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
+
+
+def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
+    return _ThinkTagParser().feed(text, at_end=True)
+
+
+@dataclass(slots=True)
+class _ShownPart:
+    """A part of a message, with an index and an id of its own."""
+
+    index: int
+    id: str
+    is_thought: bool
+    text: str = ""
+
+    def start_event(self) -> ItemAdded:
+        return ItemAdded(self.index, self._item("in_progress", ""))
+
+    def add_text(self, text: str) -> TextDelta:
+        self.text += text
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
+
+    def end_event(self) -> ItemDone:
+        """Return the end event, which contains the type and the whole text again."""
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+
+    def events(self, text: str) -> Iterator[RunEvent]:
+        """Yield the whole part at once."""
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
+    def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
+        if self.is_thought:
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+
+
+class _MessageParts:
+    """Shows a message as thoughts and answer texts.
+
+    Text that is held back waits for `release` or `become_thought`.
+    """
+
+    def __init__(
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
+    ) -> None:
+        """Take the message as it begins; with `emits` thoughts are shown."""
+        self.is_thought = is_thought
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
+        self._item = item
+        self._new_index = new_index
+        self._shows_thoughts = emits
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
+        self._is_complete = False
+
+    @property
+    def text(self) -> str:
+        """The text shown as the answer, joined as the host joins it."""
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self._parts)
+
+    def add_text(self, text: str) -> Iterator[RunEvent]:
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        """Yield text that could have been the beginning of a tag."""
+        yield from self._show_spans(self._parser.feed("", at_end=True))
+
+    def end(self, item: Item) -> Iterator[RunEvent]:
+        """Yield the end of the message; `item` is the complete one."""
+        self._item = item
+        self._is_complete = True
+        yield from self.close()
+        yield from self._end_last()
+
+    def become_thought(self) -> Iterator[RunEvent]:
+        """Turn the shown text into a thought: its round calls a tool."""
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
+
+    def release(self) -> Iterator[RunEvent]:
+        """Yield what was held back."""
+        held = self._held
+        self.is_held = False
+        self._held = []
+        yield from self._show_spans(held)
+        yield from self.close()
+        if self._is_complete:
+            yield from self._end_last()
+
+    def repeat_as_answer(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought again, as the answer."""
+        text = _answer_text(self._item)
+        if text and not self.text:
+            yield from self._add_part(is_thought=False).events(text)
+
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
+        for span in spans:
+            is_thought = span.is_thought or self.is_thought
+            if self.is_held:
+                self._held.append(span)
+            elif self._shows_thoughts or not is_thought:
+                yield from self._show(span.text, is_thought)
+
+    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.is_thought is not is_thought:
+            text = text.lstrip()  # blank lines between a thought and an answer
+            if not text:
+                return
+            if last:
+                yield last.end_event()
+            last = self._add_part(is_thought)
+            yield last.start_event()
+        yield last.add_text(text)
+
+    def _add_part(self, is_thought: bool) -> _ShownPart:
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
+
+    def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last part; a message in one part ends unchanged."""
+        if not self._parts:
+            return
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
+            yield ItemDone(last.index, self._item)
+        else:
+            yield last.end_event()
+
+
+class ThoughtFilter:
+    """Shows one run, over all its rounds, under its own indexes."""
+
+    def __init__(self, *, emits: bool) -> None:
+        """With `emits` thoughts are shown."""
+        self._shows_thoughts = emits
+        self._may_call = False
+        self._has_called = False
+        self._has_thought = False
+        self._next = 0
+        self._indexes: dict[int, int] = {}
+        self._messages: dict[int, _MessageParts] = {}
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._may_call = may_call
+        self._has_called = False
+        self._has_thought = False
+        self._messages = {}
+
+    def get_text(self, index: int) -> str:
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
+
+    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
+                pass  # the ended item has it again
+            case Status():
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._close()
+                yield event
+            case _:
+                yield from self._show_other(event)
+
+    def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought to which details can be attached."""
+        index = self._new_index()
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+
+    def _start_message(self, item: Item) -> _MessageParts:
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
+        )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
+        return message
+
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
+        if isinstance(event, ItemAdded) and is_call(event.item):
+            yield from self._show_call(event.item)
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
+            self._has_thought = True
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Turn the texts of this round into thoughts, because it calls a tool.
+
+        A round without text gets a thought of ours.
+        """
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
+        for message in messages:
+            yield from message.become_thought()
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
+        messages = list(self._messages.values())
+        has_answer = any(not message.is_commentary for message in messages)
+        for message in messages:
+            if not message.is_held:
+                yield from message.close()
+            elif not (self._has_called or (message.is_commentary and has_answer)):
+                yield from message.release()
+        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+            yield from messages[-1].repeat_as_answer()
+
+    def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
+        self._next += 1
+        return index
+
+
+def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer of a round without calls: no thoughts, no commentary."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if not is_commentary(item)]
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
 # --------------------------------------------------------------------------------------
@@ -14129,8 +15270,9 @@ class ContainerBackend:
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command += [self._image, "python3", "-I", "-c", program]
         process = await start_process(
-            *(*command, self._image, "python3", "-I", "-c", program),
+            *command,
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -15625,14 +16767,6 @@ class RoundEnded(NamedTuple):
     continues: bool = False
 
 
-class ContextSource(NamedTuple):
-    """A text that was given to the model."""
-
-    name: str
-    text: str
-    url: str = ""
-
-
 class ToolCallRequested(NamedTuple):
     """A call that waits for approval; `security_warning` is set if it can do harm.
 
@@ -15652,49 +16786,6 @@ class NewMessage(NamedTuple):
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
-
-
-class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
-
-    strategy: str
-    model: str
-    ending: str
-    rounds: int
-    tool_calls: int
-    latency: float
-    price: float = 0.0
-    usage: Usage = Usage()
-
-    def describe(self) -> str:
-        """Return the line that people read."""
-        parts = [
-            plural(self.rounds, "round"),
-            plural(self.tool_calls, "tool call"),
-            f"{self.usage.total:,} tokens",
-            f"{self.latency:.1f} s",
-        ]
-        if self.price:
-            parts.append(format_money(self.price))
-        return ", ".join(parts)
-
-    def wire(self) -> dict[str, Any]:
-        """Return the JSON object that is shown and stored."""
-        return {
-            "strategy": self.strategy,
-            "model": self.model,
-            "ending": self.ending,
-            "rounds": self.rounds,
-            "tool_calls": self.tool_calls,
-            "latency": round(self.latency, 3),
-            "total_price": round(self.price, 8),
-            "currency": "USD",
-            "prompt_tokens": self.usage.input,
-            "completion_tokens": self.usage.output,
-            "total_tokens": self.usage.total,
-            "cached_tokens": self.usage.cached,
-            "reasoning_tokens": self.usage.reasoning,
-        }
 
 
 class ExecutionEnded(NamedTuple):
@@ -15723,245 +16814,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.ports
-#
-# The interfaces that connect the agent to users, tools, models, listeners and presets.
-# --------------------------------------------------------------------------------------
-
-
-class UserInterface(Protocol):
-    """Shows a person what the agent does.
-
-    The person's input goes to `Session.submit_user_input` and
-    `Session.provide_confirmation`.
-    """
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Show a complete answer."""
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Ask whether a call may be made."""
-
-    def on_ready_for_input(self) -> None:
-        """Let the person write."""
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing."""
-
-
-class Tool(Protocol):
-    """Something that the model can call; `args` is the JSON Schema of its arguments."""
-
-    @property
-    def name(self) -> str:
-        """A name that no other tool has."""
-
-    @property
-    def description(self) -> str:
-        """What it does, for the model."""
-
-    @property
-    def args(self) -> Mapping[str, Any]:
-        """The schema of the arguments."""
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        """Run it; the model gets what is returned, an exception is a failure."""
-
-
-class HostFileError(Exception):
-    """A file could not be stored or read; the text names no secret.
-
-    The user and the model read it.
-    """
-
-
-StoreFile = Callable[[str, bytes], Awaitable[str]]
-"""Stores a file with its name for the user; returns its address.
-
-Raises HostFileError.
-"""
-
-
-class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields.
-
-    `is_final` says that no tool was called; `run_end` has all items.
-    """
-
-    is_final: bool
-    tool_calls: tuple[Item, ...]
-    text_content: str
-    run_end: RunDone
-
-
-class Provider(Protocol):
-    """A model that continues a history."""
-
-    def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
-
-
-class AgentContext(Protocol):
-    """Takes the signals of a listener."""
-
-    async def emit_input(self, text: str) -> None:
-        """Take an input; returns once it is answered."""
-
-
-class Listener(Protocol):
-    """Receives input from outside and passes it on."""
-
-    @property
-    def name(self) -> str:
-        """A name that no other listener has."""
-
-    async def on_start(self, context: AgentContext) -> None:
-        """Begin to listen; input goes to `context.emit_input`."""
-
-    async def on_stop(self) -> None:
-        """Stop and close everything."""
-
-
-class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins.
-
-    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
-    turns. In a file the keys are in camel case or snake case.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
-    )
-
-    system_prompt: str
-    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
-
-
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.request
-#
-# The question to the agent, with its settings.
-# --------------------------------------------------------------------------------------
-
-
-Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
-
-PolicyStyle = Literal["full", "lean", "auto"]
-ChosenStyle = Literal["full", "lean"]
-
-
-class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
-
-    instruction: str = ""
-    overrides: str = ""
-    style: PolicyStyle = "full"
-    guide: Guide = Guide(system_prompt="")
-
-
-class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit.
-
-    `seconds` are those of the model and of the tools that run here.
-    """
-
-    iterations: int = 6
-    seconds: float = 0.0
-    tokens: int = 0
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, 30))
-
-
-class OwnToolSettings(NamedTuple):
-    """The tools that run here.
-
-    With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`,
-    the agent may give tasks to other runs of itself. `store_file` gives files of tools
-    to the user.
-    """
-
-    tools: Sequence[Tool] = ()
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    asks_in_chat: bool = False
-    delegates: bool = False
-    store_file: StoreFile | None = None
-
-
-def show_always(notice: str) -> bool:  # noqa: ARG001
-    """Say that a notice was not shown before."""
-    return True
-
-
-class AgentRequest(NamedTuple):
-    """One question to the agent.
-
-    `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer where it `is_new`. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends.
-    """
-
-    strategy: str
-    model: str
-    messages: Sequence[Mapping[str, Any]]
-    body: Mapping[str, Any]
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits = Limits()
-    settings: Settings = Settings()
-    persona: Persona = Persona()
-    budget: AgentLimits = AgentLimits()
-    own_tools: OwnToolSettings = OwnToolSettings()
-    query: str = ""
-    context: object = None
-    notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    chat: str = ""
-    log: Callable[[str], object] = ignore_report
-    debug: bool = False
-    on_end: Callable[[RunMetadata], object] = ignore_report
-    user_id: str = ""
-    repairs: RepairMemory | None = None
-    """What earlier refusals showed; without it nothing is remembered."""
-
-    @property
-    def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key.
-
-        All copies of the pipeline have the API key, and no caller. The signature holds
-        for one user and one chat: a call that waits, a style of policies or an approval
-        that another chat brought about is not gone on with here. Clients without a chat
-        share one.
-        """
-        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
-        return signer(self.endpoint.api_key, purpose)
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.accounting
 #
 # What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -15977,7 +16829,9 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
+    def __init__(
+        self, parameters: StrategyParameters, parent: Self | None = None
+    ) -> None:
         """Start the clock; tokens of a task count for its `parent`, too."""
         self.rounds = 0
         self.calls = 0
@@ -15990,7 +16844,7 @@ class RunTotals:
         """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
-        self._budget = budget
+        self._parameters = parameters
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
 
@@ -16014,7 +16868,7 @@ class RunTotals:
     @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
-        limit = self._budget.seconds
+        limit = self._parameters.maximum_seconds
         if limit <= 0:
             return None
         return max(0.0, limit - self.seconds)
@@ -16062,7 +16916,7 @@ class RunTotals:
 
     def may_call(self, number: int) -> bool:
         """Say whether the model may call tools in that round."""
-        return number <= self._budget.rounds and not self._exhausted_limit()
+        return number <= self._parameters.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
         """Return why the calls of a round are refused, or nothing.
@@ -16070,7 +16924,7 @@ class RunTotals:
         The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
-        rounds = self._budget.rounds
+        rounds = self._parameters.rounds
         is_last_of_many = number == rounds and rounds > 1
         if number > rounds or is_last_of_many:
             return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
@@ -16086,8 +16940,8 @@ class RunTotals:
             if exhausted:
                 return exhausted
         if self.seconds_left == 0:
-            return f"Time limit ({self._budget.seconds:g} s) reached."
-        max_tokens = self._budget.tokens
+            return f"Time limit ({self._parameters.maximum_seconds:g} s) reached."
+        max_tokens = self._parameters.maximum_tokens
         if max_tokens > 0 and self.total_usage.total >= max_tokens:
             return f"Token limit ({max_tokens}) reached."
         return ""
@@ -16205,344 +17059,288 @@ def format_step(ended: StepEnded) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.memory
+# gpt5_agent.ports
 #
-# What the model reads beside its instruction: context, memories, a window of the chat.
+# The interfaces that connect the agent to users, tools, models, listeners and presets.
 # --------------------------------------------------------------------------------------
 
 
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
+class UserInterface(Protocol):
+    """Shows a person what the agent does.
 
-
-def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    unique_rows = {
-        json.dumps(row, sort_keys=True, default=str): row
-        for row in rows
-        if row is not None
-    }
-    sources: dict[ContextSource, None] = {}  # in their order, each once
-    for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
-        if source.text.strip():
-            sources[source] = None
-    return list(sources)
-
-
-def format_context(entries: list[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
-    if not entries:
-        return ""
-    texts = [
-        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
-    ]
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
-
-
-def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first field that is a text and not blank; empty without one."""
-    for key in keys:
-        text = as_text(row.get(key))
-        if text.strip():
-            return text
-    return ""
-
-
-_DEFAULT_WINDOW_TURNS = 10
-_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
-
-
-class _MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
-
-    messages: Sequence[Message]
-    note: str = ""
-
-
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns.
-
-    A turn is a message of the user with all that follows it. System messages before the
-    first turn stay. Raises InvalidRequest for an unknown policy.
+    The person's input goes to `Session.submit_user_input` and
+    `Session.provide_confirmation`.
     """
-    window = _parse_window(policy.strip())
-    starts = find_turn_starts(messages)
-    if window == 0 or len(starts) <= window:
-        return _MemoryWindow(messages)
-    head = [
-        message for message in messages[: starts[0]] if message.get("role") == "system"
-    ]
-    dropped = len(starts) - window
-    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return _MemoryWindow(
-        [*head, *messages[starts[-window] :]],
-        f"The memory holds {window} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
-    )
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Show a complete answer."""
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Ask whether a call may be made."""
+
+    def on_ready_for_input(self) -> None:
+        """Let the person write."""
+
+    def on_agent_state_change(self, state: AgentState) -> None:
+        """Show what the agent is doing."""
 
 
-def build_memory_items(guide: Guide) -> list[Item]:
-    """Return the guide's memories as one message."""
-    texts = [text.strip() for text in guide.initial_memories if text.strip()]
-    if not texts:
-        return []
-    listed = "\n".join(f"- {text}" for text in texts)
-    text = f"<memories>\n{listed}\n</memories>"
-    part = {"type": "input_text", "text": text}
-    return [{"type": "message", "role": "developer", "content": [part]}]
+class Tool(Protocol):
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other tool has."""
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments."""
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
-def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the indexes of the messages that the user wrote.
+class HostFileError(Exception):
+    """A file could not be stored or read; the text names no secret.
 
-    After tools with images the host adds a user message of its own.
+    The user and the model read it.
     """
-    starts: list[int] = []
-    previous_role: object = None
-    for index, message in enumerate(messages):
-        role = message.get("role")
-        follows_tool = previous_role == "tool"
-        if role == "user" and not (follows_tool and _has_tool_images(message)):
-            starts.append(index)
-        previous_role = role
-    return starts
 
 
-def _has_tool_images(message: Message) -> bool:
-    """Say whether a message begins as that of the host with the pictures of tools."""
-    content = message.get("content")
-    first = content[0] if isinstance(content, list) and content else content
-    text = first.get("text") if isinstance(first, Mapping) else first
-    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
+
+Raises HostFileError.
+"""
 
 
-def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
-    if policy in ("", "all"):
-        return 0
-    match = _WINDOW_PATTERN.fullmatch(policy)
-    if match:
-        return int(match[1] or _DEFAULT_WINDOW_TURNS)
-    if policy == "vector-db":
-        raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
-            "sliding-window or leave the policy empty."
-        )
-    raise InvalidRequest(
-        "The preset asks for a memory policy that there is not. An administrator has "
-        "to write sliding-window, sliding-window:20 for another number of turns, or "
-        "nothing."
-    )
+class ModelAnswer(NamedTuple):
+    """One answer of a model; the last thing that a provider yields.
+
+    `is_final` says that no tool was called; `run_end` has all items.
+    """
+
+    is_final: bool
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
+
+
+class Provider(Protocol):
+    """A model that continues a history."""
+
+    def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, then the answer; without `tools` none may be called."""
+
+
+class AgentContext(Protocol):
+    """Takes the signals of a listener."""
+
+    async def emit_input(self, text: str) -> None:
+        """Take an input; returns once it is answered."""
+
+
+class Listener(Protocol):
+    """Receives input from outside and passes it on."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other listener has."""
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Begin to listen; input goes to `context.emit_input`."""
+
+    async def on_stop(self) -> None:
+        """Stop and close everything."""
+
+
+def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
+    """Call the method for an event; events without a method are left out."""
+    match event:
+        case NewMessage():
+            interface.on_new_message(event)
+        case ToolCallRequested():
+            interface.on_tool_call_request(event)
+        case StateChanged():
+            interface.on_agent_state_change(event.state)
+        case ReadyForInput():
+            interface.on_ready_for_input()
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.tools.guard
+# gpt5_agent.request
 #
-# Decides whether a call may be made: a known tool, valid arguments, no repeated
-# failure.
-#
-# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
-# and a model that reads one can correct itself. Open WebUI's tool `call_tool` runs
-# another tool by its name (docs/reference/open-webui.md, "Tools of the host").
+# The question to the agent, with its settings.
 # --------------------------------------------------------------------------------------
 
 
-def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run.
+class OwnToolSettings(NamedTuple):
+    """The tools that run here.
 
-    Any other call, and one that the host would not pass on, is returned unchanged.
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`,
+    the agent may give tasks to other runs of itself. `store_file` gives files of tools
+    to the user.
     """
-    if call.get("name") != CALL_TOOL:
-        return call
-    arguments = parse_json_object(call.get("arguments")) or {}
-    if arguments.keys() != {"tool_name", "params"}:
-        return call
-    if read_call_tool(arguments) is None:
-        return call
-    name = arguments["tool_name"]
-    if not isinstance(name, str):
-        return call
-    return {**call, "name": name, "arguments": arguments["params"]}
+
+    tools: Sequence[Tool] = ()
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    asks_in_chat: bool = False
+    delegates: bool = False
+    store_file: StoreFile | None = None
 
 
-_MAX_ID_CHARACTERS = 200
-"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+def show_always(notice: str) -> bool:  # noqa: ARG001
+    """Say that a notice was not shown before."""
+    return True
 
 
-def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
-    """Return the names that a tool of Open WebUI may have where it comes from.
+class AgentRequest(NamedTuple):
+    """One question to the agent.
 
-    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
-    have, again and again until there is only one of it, and of each name of an MCP
-    server.
+    `body` holds the caller's other keys, `query` the question if it is not in the
+    messages, `context` what the model gets to read, `notices` what an administrator
+    reads above the answer where it `is_new`. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_end` is called once, however
+    the answer ends.
     """
-    names: list[str] = []
-    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
-        if character == "_" and name[:index] in tool_ids:
-            prefix = name[: index + 1]
-            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
-            names += [rest, prefix + rest]  # the own name may begin like the id
-    return names
+
+    strategy: str
+    parameters: StrategyParameters
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    own_tools: OwnToolSettings = OwnToolSettings()
+    query: str = ""
+    context: object = None
+    notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = show_always
+    chat: str = ""
+    log: Callable[[str], object] = ignore_report
+    debug: bool = False
+    on_end: Callable[[RunMetadata], object] = ignore_report
+    user_id: str = ""
+    repairs: RepairMemory | None = None
+    """What earlier refusals showed; without it nothing is remembered."""
+
+    @property
+    def sign(self) -> Sign:
+        """Signs what the messages carry of an answer, with a key made of the API key.
+
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
+        """
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.agent.delegation
+#
+# The tool `delegate`: a bounded task for a second run of the loop.
+#
+# A task knows nothing of the chat. It can use tools that run here and need no approval,
+# but no host's tools, and it cannot delegate. Its steps are shown below the round that
+# began it, and its tokens count for the answer.
+# --------------------------------------------------------------------------------------
 
 
 DELEGATE = "delegate"
-"""The tool that gives a task to another run of the agent."""
-
-TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-_TOOL_REPEATED_TEXT = (
-    "tool invoke error: repeated failure detected; skipped duplicate call"
+MAX_TASKS_AT_ONCE = 3
+_TASK_SECONDS = 600.0
+_DELEGATE_DESCRIPTION = (
+    "Give a part of the work to another agent, which knows nothing of this chat and "
+    "cannot ask: say all that it needs. Give independent parts at once."
 )
+_TASK_INSTRUCTION = (
+    "You work on one task for another agent. Give the result and what has to be known "
+    "about it, nothing else."
+)
+_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string"},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the tools to use; without it, all.",
+        },
+        "rounds": {"type": "integer", "minimum": 1},
+    },
+    "required": ["task"],
+}
+
+RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
 
 
-class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
+class DelegateTool(NamedTuple):
+    """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
-    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
-    `log` gets the cause of each failure.
-    """
+    request: AgentRequest
+    totals: RunTotals
+    run_task: RunTask
+    slots: asyncio.Semaphore
+    name: str = DELEGATE
+    description: str = _DELEGATE_DESCRIPTION
+    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
 
-    def __init__(
-        self,
-        schemas: Mapping[str, Mapping[str, Any]],
-        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
-        log: Callable[[str], object],
-    ) -> None:
-        """Start without failures."""
-        self._schemas = schemas
-        self._run_tool = run_tool
-        self._log = log
-        self._failed: dict[str, Item] = {}
-
-    def refusal(self, call: Item) -> str | None:
-        """Return the error text of a call that may not be made, or None."""
-        name = str(call.get("name") or "")
-        schema = self._schemas.get(name)
-        if schema is None:
-            return f"there is not a tool named {name}"
+    async def execute(self, args: dict[str, Any]) -> ToolResult:
+        """Return the answer to a task."""
+        request = self._build_request(args)
+        seconds = self.totals.seconds_left
+        if seconds is None:
+            seconds = _TASK_SECONDS
         try:
-            arguments = parse_arguments(call)
-        except ValueError as error:
-            return f"tool arguments parse error: {error}"
-        _, invalid = check_arguments(arguments, schema)
-        problem = _option_error(arguments, schema) or invalid
-        if problem:
-            return f"tool arguments validation error: {problem}"
-        has_failed = self._signature(name, arguments) in self._failed
-        return _TOOL_REPEATED_TEXT if has_failed else None
+            async with self.slots, asyncio.timeout(seconds):
+                totals = RunTotals(request.parameters, self.totals)
+                return await self.run_task(request, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
 
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
-        return list(self._failed.values())
+    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
+        """Return the request of a task: without the chat, with fewer tools."""
+        own_tools = self.request.own_tools
+        parameters = self.request.parameters
+        most = parameters.rounds
+        instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
+        return self.request._replace(
+            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            body={},
+            parameters=replace(
+                parameters,
+                instruction=instruction,
+                maximum_iterations=clamp_number(args.get("rounds"), 1, most, most),
+            ),
+            own_tools=own_tools._replace(
+                tools=self._select_tools(args.get("tools")),
+                asks_in_chat=False,
+                delegates=False,
+            ),
+            query="",
+            context=None,
+        )
 
-    def record_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
-        with suppress(ValueError):
-            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._schemas.get(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own; none waits for a person."""
-        return name == DELEGATE
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._signature(name, arguments) in self._failed:
-            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        succeeded = False
-        try:
-            result = await self._run_tool(name, arguments)
-            succeeded = not result.failed
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
-            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolResult(TOOL_FAILED_TEXT, failed=True)
-        finally:
-            if not succeeded:
-                self._record_failure(name, arguments)
-        return result
-
-    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember a call, so that it is not made again."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is the same for calls with the same effect."""
-        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
-        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
-
-
-def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError without a JSON object."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": str(call.get("input") or "")}
-    text = call.get("arguments")
-    if not isinstance(text, str):
-        raise ValueError("the arguments are not a text")
-    arguments = load_json(text) if text.strip() else {}
-    if not isinstance(arguments, dict):
-        raise ValueError("the arguments are not a JSON object")
-    return arguments
-
-
-def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the text about the first value that is no option; empty without one."""
-    properties = as_mapping(schema.get("properties"))
-    for name, value in arguments.items():
-        options = _read_options(properties.get(name))
-        if not options or value is None:
-            continue
-        text = _option_text(value)
-        if text not in options:
-            return f"parameter '{name}' value {text!r} not in options {options}"
-    return ""
-
-
-def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
-    schema = as_mapping(node)
-    options = schema.get("enum") or schema.get("options")
-    return [_option_text(option) for option in as_list(options)]
-
-
-def _option_text(value: Any) -> str:
-    """Return a value in the form in which options are compared."""
-    if isinstance(value, Mapping) and "value" in value:
-        return _option_text(value["value"])
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
+    def _select_tools(self, names: Any) -> list[Tool]:
+        """Return the tools that need no approval, of these names if there are any."""
+        own_tools = self.request.own_tools
+        return [
+            tool
+            for tool in own_tools.tools
+            if own_tools.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
 
 
 # --------------------------------------------------------------------------------------
@@ -16980,195 +17778,6 @@ def _is_failed_output(text: str) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.policy
-#
-# The system instruction: policy blocks, and presets that describe the agent.
-#
-# Models from GPT-5.5 on follow short policies better.
-# --------------------------------------------------------------------------------------
-
-
-_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
-
-_POLICY_TAGS: Mapping[str, str] = {
-    "persistence_policy": "persistence",
-    "context_gathering_policy": "context_gathering",
-    "uncertainty_policy": "uncertainty_and_ambiguity",
-    "tool_preamble_policy": "tool_preamble",
-}
-"""The blocks in their order, each with the tag around it."""
-
-_FULL_POLICIES: Mapping[str, str] = {
-    "persistence_policy": """\
-- You are an agent: go on until the request is answered in full, then end your turn.
-- Where something is open that does not change the outcome much, take the most \
-reasonable assumption, go on, and name the assumption in the answer.
-- When a step fails, try another way before you report that it cannot be done.
-- Reading and searching need no permission. Do not delete, buy, send or publish \
-anything that the user did not ask for.""",
-    "context_gathering_policy": """\
-- Find out what you need, then act: look as widely as the question asks, no wider.
-- Begin broad, then ask a few focused questions side by side; do not repeat a search.
-- Stop as soon as you can name the answer or the exact change, or when most sources \
-agree.
-- If a result contradicts another one, look once more at that point, then decide.""",
-    "uncertainty_policy": """\
-- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
-know.
-- If a request has several meanings that lead to different results, and no tool can \
-tell which is meant, ask one to three precise questions, or answer the two or three \
-likeliest readings, each under its own heading.
-- Tell what you found apart from what you conclude from it.""",
-    "tool_preamble_policy": """\
-- Before the first tool, say in one or two sentences what the goal is and how you will \
-reach it.
-- Between tools, say in one sentence what you learned and what comes next.
-- Give the result as an answer of its own: it must be complete for a reader who has \
-seen none of these notes.""",
-}
-
-_LEAN_POLICIES: Mapping[str, str] = {
-    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
-    "propose a next step that you can take yourself.",
-    "context_gathering_policy": "Gather only what decides the answer, several things "
-    "at once, then act.",
-    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
-    "changes the result and no tool can find it; else name your assumption.",
-    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
-}
-
-_FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (docs/reference/responses-api.md,
-"Short policies")."""
-
-_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
-
-
-def build_system_instruction(
-    base_instruction: str,
-    prompt_policy_overrides: str = "",
-    style: ChosenStyle = "full",
-) -> str:
-    """Return the instruction, the four blocks, then what the overrides add.
-
-    Overrides are a JSON object that replaces blocks by their keys, or another text,
-    which is added unchanged.
-    """
-    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
-    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
-    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, texts.get("extra_policy", "")]
-    return "\n\n".join(part for part in parts if part.strip())
-
-
-def _read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
-    if not text.strip():
-        return {}
-    policies = parse_json_object(text)
-    if policies is None:
-        return {"extra_policy": text}
-    known_keys = [*_POLICY_TAGS, "extra_policy"]
-    return {
-        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
-    }
-
-
-def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
-    """Return the style for a family of models; only newer GPTs get `lean`."""
-    if style != "auto":
-        return style
-    match = _GPT_PATTERN.match(family)
-    if match is None:
-        return "full"
-    version = (int(match[1]), int(match[2] or 0))
-    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
-
-
-def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
-    inner = text.strip()
-    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
-        return inner
-    return f"<{tag}>\n{inner}\n</{tag}>"
-
-
-_MAX_PRESET_CHARACTERS = 1_000_000
-
-_PRESETS: Mapping[str, Guide] = {
-    "researcher": Guide(
-        system_prompt="You find things out. Prefer primary and recent sources, compare "
-        "at least two of them for every claim that matters, and name the source beside "
-        "the claim. Separate what is established from what is disputed."
-    ),
-    "engineer": Guide(
-        system_prompt="You are an experienced software engineer. Read before you "
-        "write, change as little as solves the problem, keep to the style of what is "
-        "there, and say how you checked that it works. Show code in fenced blocks.",
-        temperature=0.2,
-    ),
-    "companion": Guide(
-        system_prompt="You help with everyday questions in plain, friendly words. "
-        "Answer first, then explain, and keep it short unless more is asked for.",
-        memory_policy="sliding-window",
-    ),
-}
-
-
-def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
-    name = name.strip()
-    if not name:
-        return Guide(system_prompt="")
-    path = _find_preset_file(name, folder)
-    if path:
-        return _read_preset_file(name, path)
-    if name in _PRESETS:
-        return _PRESETS[name]
-    known_names = ", ".join(_PRESETS)
-    raise _preset_error(
-        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
-    )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
-
-
-def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
-    return InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
-    )
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.execution
 #
 # Runs the agent's own tools and converts their results for the model and the page.
@@ -17432,14 +18041,14 @@ class PreparedRun(NamedTuple):
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(request.model)
+    model = _resolve_calling_model(request.parameters.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona = request.persona
+    parameters = request.parameters
     earlier = read_earlier_rounds(request.messages, request.sign)
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
-    style = noted_style or choose_style(persona.style, model.family)
-    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    style = noted_style or choose_style(parameters.policy_style, model.family)
+    memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     origin = origin_at(model.family, request.endpoint)
     system_text, items, cut_note = _build_history(
@@ -17449,8 +18058,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        _build_instructions(persona, style, system_text, sources),
-        [*build_memory_items(persona.guide), *items],
+        _build_instructions(parameters, style, system_text, sources),
+        [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
@@ -17480,7 +18089,7 @@ def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
     Tools are those of the chat; what a caller may set is in the body.
     """
     sent = prepared.request
-    body = {"temperature": request.persona.guide.temperature}
+    body = {"temperature": request.parameters.guide.temperature}
     text = sent.instructions or ""
     built = build_request(prepared.model, text, sent.input, body, request.settings)
     return sent.model_copy(update={"repairs": ()}) == built
@@ -17551,15 +18160,17 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 
 
 def _build_instructions(
-    persona: Persona,
+    parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
     """Return the system instruction, then the context."""
-    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
-    instruction = build_system_instruction(base, persona.overrides, style)
+    instruction = build_system_instruction(
+        base, parameters.prompt_policy_overrides, style
+    )
     context = format_context(sources)
     return f"{instruction}\n\n{context}" if context else instruction
 
@@ -17590,7 +18201,7 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    body: dict[str, Any] = {"temperature": request.parameters.guide.temperature}
     for key, value in request.body.items():
         if value is not None:
             body[key] = value
@@ -17727,6 +18338,54 @@ class Transcript:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.tools.host_calls
+#
+# Calls and names of Open WebUI's own tools.
+#
+# Its tool `call_tool` runs another tool by its name (docs/reference/open-webui.md, "Tools
+# of the host").
+# --------------------------------------------------------------------------------------
+
+
+def resolve_host_call(call: Item) -> Item:
+    """Return a call as one of the tool that the host would run.
+
+    Any other call, and one that the host would not pass on, is returned unchanged.
+    """
+    if call.get("name") != CALL_TOOL:
+        return call
+    arguments = parse_json_object(call.get("arguments")) or {}
+    if arguments.keys() != {"tool_name", "params"}:
+        return call
+    if read_call_tool(arguments) is None:
+        return call
+    name = arguments["tool_name"]
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": arguments["params"]}
+
+
+_MAX_ID_CHARACTERS = 200
+"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+
+
+def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
+    """Return the names that a tool of Open WebUI may have where it comes from.
+
+    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
+    have, again and again until there is only one of it, and of each name of an MCP
+    server.
+    """
+    names: list[str] = []
+    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        if character == "_" and name[:index] in tool_ids:
+            prefix = name[: index + 1]
+            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+            names += [rest, prefix + rest]  # the own name may begin like the id
+    return names
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.calls
 #
 # The calls of one round: refused, put to a person, run here, or left to the host.
@@ -17786,7 +18445,7 @@ class RoundCalls:
         self._tools = GuardedTools(
             {**prepared.host_schemas, **prepared.own_tools.schemas},
             prepared.own_tools.call,
-            request.log,
+            interactive=(DELEGATE,),
         )
         for call in earlier.failed:
             self._tools.record_failed_call(call)
@@ -17914,7 +18573,13 @@ class RoundCalls:
         if seconds_left is not None:
             batch_seconds = min(limits.batch_seconds, seconds_left)
             limits = limits._replace(batch_seconds=batch_seconds)
-        return Toolset(self._tools, self._approver, limits, self._log)
+        return Toolset(
+            self._tools,
+            self._approver,
+            limits,
+            self._log,
+            failure_text=TOOL_FAILED_TEXT,
+        )
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -17982,477 +18647,6 @@ def _output_text(result: ToolResult) -> str:
     if isinstance(result.output, str):
         return result.output
     return "\n".join(part_text(part) for part in result.output)
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.agent.delegation
-#
-# The tool `delegate`: a bounded task for a second run of the loop.
-#
-# A task knows nothing of the chat. It can use tools that run here and need no approval,
-# but no host's tools, and it cannot delegate. Its steps are shown below the round that
-# began it, and its tokens count for the answer.
-# --------------------------------------------------------------------------------------
-
-
-MAX_TASKS_AT_ONCE = 3
-_TASK_SECONDS = 600.0
-_DELEGATE_DESCRIPTION = (
-    "Give a part of the work to another agent, which knows nothing of this chat and "
-    "cannot ask: say all that it needs. Give independent parts at once."
-)
-_TASK_INSTRUCTION = (
-    "You work on one task for another agent. Give the result and what has to be known "
-    "about it, nothing else."
-)
-_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "task": {"type": "string"},
-        "tools": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Names of the tools to use; without it, all.",
-        },
-        "rounds": {"type": "integer", "minimum": 1},
-    },
-    "required": ["task"],
-}
-
-RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
-
-
-class DelegateTool(NamedTuple):
-    """Runs tasks with the settings of a request; `slots` limits how many at once."""
-
-    request: AgentRequest
-    totals: RunTotals
-    run_task: RunTask
-    slots: asyncio.Semaphore
-    name: str = DELEGATE
-    description: str = _DELEGATE_DESCRIPTION
-    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
-
-    async def execute(self, args: dict[str, Any]) -> ToolResult:
-        """Return the answer to a task."""
-        request = self._build_request(args)
-        seconds = self.totals.seconds_left
-        if seconds is None:
-            seconds = _TASK_SECONDS
-        try:
-            async with self.slots, asyncio.timeout(seconds):
-                totals = RunTotals(request.budget, self.totals)
-                return await self.run_task(request, totals)
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
-
-    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
-        """Return the request of a task: without the chat, with fewer tools."""
-        own_tools = self.request.own_tools
-        budget = self.request.budget
-        persona = self.request.persona
-        rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
-        instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        return self.request._replace(
-            messages=[{"role": "user", "content": str(args.get("task") or "")}],
-            body={},
-            persona=persona._replace(instruction=instruction),
-            budget=budget._replace(iterations=rounds),
-            own_tools=own_tools._replace(
-                tools=self._select_tools(args.get("tools")),
-                asks_in_chat=False,
-                delegates=False,
-            ),
-            query="",
-            context=None,
-        )
-
-    def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools that need no approval, of these names if there are any."""
-        own_tools = self.request.own_tools
-        return [
-            tool
-            for tool in own_tools.tools
-            if own_tools.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.agent.thoughts
-#
-# Converts run events so that thoughts are shown as reasoning, or left out.
-#
-# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
-# Whether a round calls tools is known only when a call arrives:
-#
-#     text of a round       thoughts are shown             thoughts are not shown
-#     before a call         shown; becomes a thought       held back; dropped when a
-#                           when a call arrives            call arrives, else shown
-#     after a call          a thought                      dropped
-#     phase commentary      a thought; the last one also   dropped, unless there is no
-#                           the answer if there is none    other answer
-#     phase final_answer    as before a call               shown
-#     no tools offered      shown                          shown
-#
-# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
-# message.
-# --------------------------------------------------------------------------------------
-
-
-_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
-_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
-
-
-class _TextSpan(NamedTuple):
-    """A part of a text, inside or outside of think tags."""
-
-    is_thought: bool
-    text: str
-
-
-class _ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
-
-    def __init__(self) -> None:
-        self._is_thought = False
-        self._previous = ""
-        self._held = ""
-
-    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
-        """Return the spans that are certain now; the end of a text is certain."""
-        # The character before says whether a tag stands in backticks.
-        start = len(self._previous)
-        text = self._previous + self._held + text
-        end = len(text)
-        if not at_end:
-            partial_tag = _TAG_START.search(text, start)
-            if partial_tag:
-                end = partial_tag.start()
-        spans: list[_TextSpan] = []
-        for tag in _TAG.finditer(text, start):
-            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start = tag.end()
-            is_closing = bool(tag[1])
-            self._is_thought = not is_closing
-        spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous = text[:end][-1:]
-        self._held = text[end:]
-        return _join_spans(spans)
-
-
-def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
-    """Return spans without empty ones; neighbors of one kind are one."""
-    kinds: list[bool] = []
-    texts: list[list[str]] = []
-    for span in spans:
-        if not span.text:
-            continue
-        if not kinds or kinds[-1] != span.is_thought:
-            kinds.append(span.is_thought)
-            texts.append([])
-        texts[-1].append(span.text)
-    return [
-        _TextSpan(kind, "".join(pieces))
-        for kind, pieces in zip(kinds, texts, strict=True)
-    ]
-
-
-def _parse_spans(text: str) -> list[_TextSpan]:
-    """Return the spans of a whole text."""
-    return _ThinkTagParser().feed(text, at_end=True)
-
-
-@dataclass(slots=True)
-class _ShownPart:
-    """A part of a message, with an index and an id of its own."""
-
-    index: int
-    id: str
-    is_thought: bool
-    text: str = ""
-
-    def start_event(self) -> ItemAdded:
-        return ItemAdded(self.index, self._item("in_progress", ""))
-
-    def add_text(self, text: str) -> TextDelta:
-        self.text += text
-        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
-        return TextDelta(self.index, kind, 0, text)
-
-    def end_event(self) -> ItemDone:
-        """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
-
-    def events(self, text: str) -> Iterator[RunEvent]:
-        """Yield the whole part at once."""
-        yield self.start_event()
-        if text:
-            yield self.add_text(text)
-        yield self.end_event()
-
-    def _item(self, status: str, text: str) -> Item:
-        """Return the reasoning or the message that the part is shown as."""
-        if self.is_thought:
-            return {
-                "id": f"rs_{self.id}",
-                "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
-                "status": status,
-            }
-        return {
-            "id": self.id,
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
-        }
-
-
-class _MessageParts:
-    """Shows a message as thoughts and answer texts.
-
-    Text that is held back waits for `release` or `become_thought`.
-    """
-
-    def __init__(
-        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
-    ) -> None:
-        """Take the message as it begins; with `emits` thoughts are shown."""
-        self.is_thought = is_thought
-        self.is_held = False
-        self.is_commentary = is_commentary(item)
-        self._item = item
-        self._new_index = new_index
-        self._shows_thoughts = emits
-        self._parser = _ThinkTagParser()
-        self._held: list[_TextSpan] = []
-        self._parts: list[_ShownPart] = []
-        self._is_complete = False
-
-    @property
-    def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
-        return "\n".join(part.text for part in self._parts if not part.is_thought)
-
-    @property
-    def is_shown(self) -> bool:
-        return bool(self._parts)
-
-    def add_text(self, text: str) -> Iterator[RunEvent]:
-        yield from self._show_spans(self._parser.feed(text))
-
-    def close(self) -> Iterator[RunEvent]:
-        """Yield text that could have been the beginning of a tag."""
-        yield from self._show_spans(self._parser.feed("", at_end=True))
-
-    def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
-        self._item = item
-        self._is_complete = True
-        yield from self.close()
-        yield from self._end_last()
-
-    def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought = True
-        self._held = []
-        if not self._shows_thoughts:
-            return
-        for part in self._parts:
-            if not part.is_thought:
-                part.is_thought = True
-                yield part.end_event()
-
-    def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
-        held = self._held
-        self.is_held = False
-        self._held = []
-        yield from self._show_spans(held)
-        yield from self.close()
-        if self._is_complete:
-            yield from self._end_last()
-
-    def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
-        text = _answer_text(self._item)
-        if text and not self.text:
-            yield from self._add_part(is_thought=False).events(text)
-
-    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
-        """Yield spans as parts; those that are held back or not shown are not."""
-        for span in spans:
-            is_thought = span.is_thought or self.is_thought
-            if self.is_held:
-                self._held.append(span)
-            elif self._shows_thoughts or not is_thought:
-                yield from self._show(span.text, is_thought)
-
-    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        """Yield a text in the last part, or in a new one of its kind."""
-        last = self._parts[-1] if self._parts else None
-        if last is None or last.is_thought is not is_thought:
-            text = text.lstrip()  # blank lines between a thought and an answer
-            if not text:
-                return
-            if last:
-                yield last.end_event()
-            last = self._add_part(is_thought)
-            yield last.start_event()
-        yield last.add_text(text)
-
-    def _add_part(self, is_thought: bool) -> _ShownPart:
-        """Return a new part; the first one has the id of the message."""
-        index = self._new_index()
-        message_id = str(self._item.get("id") or "")
-        part_id = message_id or "msg"
-        if self._parts or not message_id:
-            part_id = f"{part_id}_{index}"
-        part = _ShownPart(index, part_id, is_thought)
-        self._parts.append(part)
-        return part
-
-    def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
-        if not self._parts:
-            return
-        last = self._parts[-1]
-        text = message_text(self._item)
-        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
-        if is_one_part and not last.is_thought:
-            last.text = text
-            yield ItemDone(last.index, self._item)
-        else:
-            yield last.end_event()
-
-
-class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
-
-    def __init__(self, *, emits: bool) -> None:
-        """With `emits` thoughts are shown."""
-        self._shows_thoughts = emits
-        self._may_call = False
-        self._has_called = False
-        self._has_thought = False
-        self._next = 0
-        self._indexes: dict[int, int] = {}
-        self._messages: dict[int, _MessageParts] = {}
-
-    def begin_round(self, *, may_call: bool) -> None:
-        """Prepare for another answer of the model."""
-        self._may_call = may_call
-        self._has_called = False
-        self._has_thought = False
-        self._messages = {}
-
-    def get_text(self, index: int) -> str:
-        """Return the shown answer of this round's message at `index`."""
-        message = self._messages.get(index)
-        return message.text if message else ""
-
-    def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield the events that replace an event."""
-        match event:
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = self._start_message(event.item)
-            case TextDelta() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].add_text(event.text)
-            case ItemDone() if event.output_index in self._messages:
-                yield from self._messages[event.output_index].end(event.item)
-            case AnnotationAdded() if event.output_index in self._messages:
-                pass  # the ended item has it again
-            case Status():
-                yield event
-            case ResponseDone() | RunDone():
-                yield from self._close()
-                yield event
-            case _:
-                yield from self._show_other(event)
-
-    def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought to which details can be attached."""
-        index = self._new_index()
-        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
-
-    def _start_message(self, item: Item) -> _MessageParts:
-        """Return a message that begins, by the table of this module."""
-        shows_thoughts = self._shows_thoughts
-        comments = is_commentary(item)
-        is_thought = self._has_called or (shows_thoughts and comments)
-        message = _MessageParts(
-            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
-        )
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        if not (shows_thoughts or is_thought):
-            message.is_held = may_end_in_call or comments
-        return message
-
-    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
-        """Yield an event of any other item under its index among those shown."""
-        if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._show_call(event.item)
-        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
-            self._has_thought = True
-        if event.output_index not in self._indexes:
-            self._indexes[event.output_index] = self._new_index()
-        yield event._replace(output_index=self._indexes[event.output_index])
-
-    def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
-        if self._has_called:
-            return
-        self._has_called = True
-        messages = list(self._messages.values())
-        for message in messages:
-            yield from message.become_thought()
-        has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not has_text:
-            yield from self._announce_call(call)
-
-    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield a thought about a call."""
-        text = f"I am going to use {call.get('name')}."
-        if call.get("name") == "ask_user":
-            text = "I have a question."
-        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-        yield from thought.events(text)
-
-    def _close(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a round."""
-        messages = list(self._messages.values())
-        has_answer = any(not message.is_commentary for message in messages)
-        for message in messages:
-            if not message.is_held:
-                yield from message.close()
-            elif not (self._has_called or (message.is_commentary and has_answer)):
-                yield from message.release()
-        if self._shows_thoughts and messages and not (self._has_called or has_answer):
-            yield from messages[-1].repeat_as_answer()
-
-    def _new_index(self) -> int:
-        """Return a free index."""
-        index = self._next
-        self._next += 1
-        return index
-
-
-def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer of a round without calls: no thoughts, no commentary."""
-    messages = [item for item in output if item_type(item) == "message"]
-    final = [item for item in messages if not is_commentary(item)]
-    texts = [_answer_text(message) for message in final or messages]
-    return "\n\n".join(text for text in texts if text)
-
-
-def _answer_text(message: Item) -> str:
-    """Return the text of a message without its thoughts."""
-    spans = _parse_spans(message_text(message))
-    return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
 # --------------------------------------------------------------------------------------
@@ -18593,7 +18787,7 @@ class _Agent:
         usages = totals.own_usages
         cost = None
         if usages:
-            facts = resolve_model(self._request.model).facts
+            facts = resolve_model(self._request.parameters.model).facts
             cost = cost_of_run(usages, facts, (), utc_today())
         return RunDone(
             ending=self._run_end.ending,
@@ -18774,7 +18968,7 @@ async def run_agent(
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(request.budget)
+    totals = RunTotals(request.parameters)
     agent: _Agent | None = None
     kind = "cancelled"
     try:
@@ -18854,7 +19048,7 @@ def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
     """Return what an answer took; the price is 0 if it is unknown."""
-    model = resolve_model(request.model)
+    model = resolve_model(request.parameters.model)
     price = cost_of_run(totals.usages, model.facts, (), utc_today())
     return RunMetadata(
         strategy=request.strategy,
@@ -18876,8 +19070,9 @@ def _build_metadata(
 # The Pipelines server calls `pipe()` in a thread, reads the answer in threads, and does
 # not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
 # pipe"). So the work runs in an event loop of its own. While an answer is silent,
-# heartbeats let the server notice that its reader has left. An answer that is not read
-# for the time of a lease is cancelled.
+# heartbeats let the server notice that its reader has left. The work waits until each
+# piece was read, so that an answer nobody reads asks no model and runs no tool. An answer
+# that is not read for the time of a lease is cancelled.
 # --------------------------------------------------------------------------------------
 
 
@@ -18905,6 +19100,9 @@ class _AnswerReader:
         """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Where the work runs."""
+        self._was_read = asyncio.Event()
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
         self._has_ended = False
@@ -18926,17 +19124,27 @@ class _AnswerReader:
         if piece is None:
             self._has_ended = True
             raise StopIteration
+        if piece is not _KEEPALIVE_CHUNK and self._loop is not None:
+            with suppress(RuntimeError):  # the bridge was closed, and its loop with it
+                self._loop.call_soon_threadsafe(self._was_read.set)
         return piece
 
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Queue all pieces while they are read; queue `last` if cancelled."""
+        """Queue one piece after another; queue `last` if cancelled.
+
+        After Stop, the server reads nothing and says nothing. Because the next piece is
+        asked for only when the last one was read, at most one call is then under way.
+        """
+        self._loop = asyncio.get_running_loop()
         watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
+                    self._was_read.clear()
                     self._pieces.put(piece)
+                    await self._was_read.wait()
         except asyncio.CancelledError:
             self._pieces.put(last)
             raise
@@ -19305,7 +19513,7 @@ def _header_text(text: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
@@ -19466,15 +19674,14 @@ class Valves(BaseModel):
     )
     EXTRA_HEADERS: str = Field(
         default="",
-        description="More headers, as a JSON object of texts; a value can be "
+        description="Additional headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
-        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
-        "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts.",
+        description="`auto` and `openai` send what OpenAI supports, and drop what the "
+        "server rejects. `strict` sends only what every server supports.",
     )
 
     # The model, its reasoning and its answers
@@ -19501,15 +19708,15 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organization that "
-        "may not stream.",
+        description="Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
     )
 
     # The agent
 
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does; it stands before the policies. "
+        description="What the agent is and does; it precedes the policies. "
         "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
@@ -19519,32 +19726,32 @@ class Valves(BaseModel):
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added after them. Example: "
-        "`Answer in French.` A JSON object replaces single ones, by the keys "
+        description="Changes to the policies. Plain text is added after them. Example: "
+        "`Answer in French.` A JSON object replaces individual ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
         '`{"tool_preamble_policy": "Say nothing before a call."}`.',
     )
     CONTEXT: str = Field(
         default="",
-        description="Facts that the agent reads with every question, shown as a source; "
-        "`context_gathering_policy` says how it finds more. Example: "
+        description="Facts that accompany every question, shown as a source; "
+        "`context_gathering_policy` says how the agent finds more. Example: "
         "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="Who the agent is and how much of a chat it remembers: "
+        description="A guide: who the agent is and how much of a chat it remembers: "
         "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
         "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with your own presets, as JSON files. Example: "
+        description="Folder with your own guides, as JSON files. Example: "
         "`/app/presets`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. If "
+        description="Show what the model says before tool calls, as a thought. If "
         "off, only the answer is shown.",
     )
 
@@ -19553,8 +19760,8 @@ class Valves(BaseModel):
     SANDBOX: bool = Field(
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
-        "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered.",
+        "network access. If no sandbox works on this server, no such tool is offered, "
+        "and the log says why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",
@@ -19564,24 +19771,24 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
-        description="Address of Open WebUI for this server, to give and get files. "
-        "Example: `http://open-webui:8080`.",
+        description="Address at which this server reaches Open WebUI, to read and store "
+        "files. Example: `http://open-webui:8080`.",
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of an account of Open WebUI. Files of tools are stored for its "
-        "owner alone; an administrator's key reads the attached files of everybody. "
-        "Example: `env:OPEN_WEBUI_API_KEY`.",
+        description="API key of an Open WebUI account. Files that tools create are "
+        "stored for its owner only; to read everyone's attached files, it must be an "
+        "administrator's. Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
         default=False,
-        description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval.",
+        description="Let the agent delegate tasks to other runs of itself, up to three "
+        "at once, with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once.",
+        description="Let the model call tools in parallel.",
     )
     TOOL_TIMEOUTS: str = Field(
         default="default: 120",
@@ -19590,44 +19797,46 @@ class Valves(BaseModel):
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
-        description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out.",
+        description="Longest tool output that the model gets; the middle of a longer "
+        "one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas; also for tools of Open WebUI. Example: "
-        "`delete_*=ask, shell=deny`.",
+        description="Which tools need a person's approval: rules `pattern=auto`, `ask` "
+        "or `deny`, separated by commas; they apply to Open WebUI's tools too. "
+        "Example: `delete_*=ask, shell=deny`.",
     )
 
     # Cost
 
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        description="Maximum number of tool rounds in one answer, 1 to 30; then the "
         "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
-        description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit.",
+        description="Time limit of one answer in seconds, excluding Open WebUI's tools "
+        "and approvals. 0: none.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit.",
+        description="Token limit for all rounds of one answer. 0: none.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never.",
+        "input has more tokens than this, or than half of the model's context window. "
+        "0: never.",
     )
 
     # The network
 
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test.",
+        description="Check the server's certificate. Turn this off for tests only: "
+        "others on the network can then read the key.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -19646,14 +19855,13 @@ class Valves(BaseModel):
 
     DEBUG: bool = Field(
         default=False,
-        description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets.",
+        description="Log the arguments and outputs of tools, without secrets.",
     )
     EXPERT_JSON: str = Field(
         default="",
-        description="A JSON object of settings that hardly any server needs, such as "
-        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
-        'them). Example: `{"max_retries": 3}`.',
+        description="A JSON object of rarely needed settings, such as timeouts, retries "
+        "and what requests may set (docs/agent-settings.md lists them). Example: "
+        '`{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")
@@ -19698,7 +19906,7 @@ class Valves(BaseModel):
 # Valves of the pipeline that hold JSON objects, with their keys and ranges.
 #
 # docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
-# too, have its names (pipes/owui_manifold/expert.py).
+# too, have its names (pipes/owui_manifold/call/expert.py).
 # --------------------------------------------------------------------------------------
 
 
@@ -19712,16 +19920,16 @@ class AgentExpertSettings(TimeoutSettings):
         default=1,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     caller_may_set: str = Field(
         default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
+        description="What a request may set besides its chat, tools, sampling and "
+        "format, separated by commas; also possible: `agent_model`, `instruction`, "
         "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules.",
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
+        "chat can then spend more, or change the rules.",
     )
 
 
@@ -19747,7 +19955,7 @@ class SandboxOptions(BaseModel):
     )
     wheels: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported.",
+        description="Folder of wheels whose packages can be imported.",
     )
 
 
@@ -19778,6 +19986,68 @@ def find_valve_problems(valves: Valves) -> list[str]:
     if timeouts:
         problems.append(timeouts)
     return problems
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.presets
+#
+# Guides by their names: built-in ones, and the files of PRESETS_DIR.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
+
+
+def find_preset(name: str, folder: str = "") -> Guide:
+    """Return the guide of that name; one in `folder` wins over a built-in one.
+
+    Raises InvalidRequest for an unknown name and for an invalid file.
+    """
+    name = name.strip()
+    if not name:
+        return NO_GUIDE
+    path = _find_preset_file(name, folder)
+    if path:
+        return _read_preset_file(name, path)
+    if name in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[name]
+    known_names = ", ".join(BUILT_IN_GUIDES)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
+    if not folder.strip():
+        return ""
+    folder_path = realpath(folder.strip())
+    try:
+        path = realpath(join(folder_path, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
+
+
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -19935,15 +20205,13 @@ def build_agent_request(
 
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        parameters=_build_parameters(question),
         messages=question.messages,
         body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=_build_persona(question),
-        budget=_build_agent_limits(question),
         own_tools=_build_tool_settings(question, rules),
         query=question.choose_text("query", ""),
         context=question.body.get("context") or valves.CONTEXT or None,
@@ -19958,28 +20226,29 @@ def build_agent_request(
     )
 
 
-def _build_persona(question: AgentInput) -> Persona:
-    """Return who the agent is: the request decides before the valves."""
+def _build_parameters(question: AgentInput) -> StrategyParameters:
+    """Return what the strategy is to do: the request decides before the valves.
+
+    Raises InvalidRequest.
+    """
     valves = question.valves
-    return Persona(
+    return StrategyParameters(
+        model=question.choose_text("agent_model", valves.MODEL),
         instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
+        prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
-        style=valves.POLICY_STYLE,
+        policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_agent_limits(question: AgentInput) -> AgentLimits:
-    """Return when the agent has to answer."""
-    valves = question.valves
-    return AgentLimits(
-        iterations=clamp_number(
-            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        maximum_iterations=clamp_number(
+            question.body.get("maximum_iterations"),
+            1,
+            MAX_ITERATIONS,
+            valves.MAXIMUM_ITERATIONS,
         ),
-        seconds=valves.MAXIMUM_SECONDS,
-        tokens=valves.MAXIMUM_TOKENS,
+        maximum_seconds=valves.MAXIMUM_SECONDS,
+        maximum_tokens=valves.MAXIMUM_TOKENS,
+        emit_intermediate_thoughts=_shows_thoughts(question),
     )
 
 
@@ -20002,7 +20271,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
     )
 
 
-def shows_thoughts(question: AgentInput) -> bool:
+def _shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
     chosen = question.body.get(name)
@@ -20330,9 +20599,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
 
 def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
     """Return the last line above the answer: what it took, how many notes there are."""
-    line = metadata.describe()
-    if note_count:
-        line = f"{line}, {plural(note_count, 'note')}"
+    line = metadata.describe(note_count)
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
@@ -20618,20 +20885,19 @@ async def _open_run(
             tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
-        renderer = _choose_renderer(request, caller, shows_thoughts(question))
+        renderer = _choose_renderer(request, caller)
         async with aclosing(run_agent(request)) as events:
             yield events, renderer
 
 
-def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
-) -> _Renderer:
+def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
+    emits_thoughts = request.parameters.emit_intermediate_thoughts
     if not caller.is_host:
         return ClientRenderer(
             emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
         )
-    family = resolve_model(request.model).family
+    family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
@@ -20644,7 +20910,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
-            resolve_model(settings.model),
+            resolve_model(settings.parameters.model),
             settings.messages,
             settings.body,
             call.caller.task,
@@ -20805,10 +21071,6 @@ def _split_words(may_set: str) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-STRATEGY_NAMES: Mapping[str, str] = {
-    "gpt5_function_calling": "GPT-5 Function Calling",
-    "gpt5_react": "GPT-5 ReAct",
-}
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 

@@ -294,6 +294,7 @@ def hex_digest(text: str) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -302,7 +303,8 @@ def hex_digest(text: str) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key.
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
 
@@ -367,6 +369,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -379,31 +402,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -411,9 +425,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -460,9 +476,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -474,16 +496,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
@@ -823,7 +849,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
+        """Return the headers of a request; `extra_headers` have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -848,9 +874,15 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
     if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -889,16 +921,19 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -923,7 +958,7 @@ def _environment_proxy(url: str) -> str | None:
 #
 # The package `azure-identity` finds out who this server is: a managed identity, a workload
 # identity, the variables `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET`,
-# or a login of Azure's programs. Open WebUI installs it; it is looked up when it is used.
+# or a login of Azure's programs. It is looked up when it is used.
 # The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
 # --------------------------------------------------------------------------------------
 
@@ -976,8 +1011,9 @@ class EntraTokens:
             token = self._credential.get_token(scope)
         except ImportError:
             raise InvalidRequest(
-                "AUTH is `entra_id`, but this server has no package azure-identity. An "
-                "administrator has to install it, or to choose another AUTH."
+                "Tokens of Microsoft Entra ID need the package azure-identity, which "
+                "this server does not have. An administrator has to install it, or to "
+                "choose another kind of authentication."
             ) from None
         except Exception as error:  # whatever the package and its network raise
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
@@ -1003,34 +1039,31 @@ def entra_scope(endpoint: Endpoint) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -1092,21 +1125,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -1120,21 +1153,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -1142,68 +1175,71 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
+
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
 class Ending(NamedTuple):
@@ -1217,6 +1253,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1231,14 +1269,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1257,7 +1297,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1266,6 +1306,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1273,13 +1314,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1325,11 +1367,18 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -1337,16 +1386,25 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     )
 
 
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
+
+
 def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -2407,8 +2465,7 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
 
 
@@ -2460,7 +2517,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -2640,59 +2697,166 @@ def _capitalized_id(model_id: str) -> str:
     return " ".join(shown)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
+# --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
+# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
+# them lacks.
+# --------------------------------------------------------------------------------------
 
 
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            # Without the list the API asks the server again at each request.
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
 )
+"""In the order in which a request offers them: the prompt cache depends on it.
 
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
 }
-"""The facts that an entry can have, with the form of each."""
+"""The kind of tools that makes an item, by the item's type."""
 
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
 
 
 # --------------------------------------------------------------------------------------
@@ -2712,97 +2876,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -2810,13 +2900,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -2833,14 +2924,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -2865,6 +2973,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -2903,11 +3012,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -2991,12 +3102,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -3013,10 +3124,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -3029,7 +3139,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -3048,12 +3159,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -3078,13 +3190,16 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -3133,6 +3248,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -3144,6 +3260,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -3176,7 +3293,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -3185,12 +3302,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -3209,10 +3327,11 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
@@ -3262,7 +3381,7 @@ def _texts(values: object) -> list[str]:
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# Costs are in US dollars, by the prices of the model's facts, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -3332,21 +3451,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -3363,7 +3467,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -3379,29 +3483,11 @@ def format_money(dollars: float) -> str:
     return f"${rounded:f}"
 
 
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
-
-
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -3417,6 +3503,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -3435,6 +3523,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
@@ -3819,7 +3908,9 @@ def _read_rule(row: object) -> LimitRule:
 
 def _unreadable_rule(given: JsonObject) -> LimitRule:
     """Return a rule that closes the server for those whom it surely names."""
-    user, group, role = given.get("user"), given.get("group"), given.get("role")
+    user = given.get("user")
+    group = given.get("group")
+    role = given.get("role")
     return LimitRule(
         user=user if isinstance(user, str) else "",
         group=group if isinstance(group, str) else "",
@@ -4024,7 +4115,8 @@ _MAX_LISTED = 5000
 """Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_RULE = ("---", *["---:"] * len(_SUMS))
+_RULE = ("---", *("---:" for _ in _SUMS))
+"""Below the head of a table in Markdown; numbers stand on the right."""
 
 
 class UsageCommand(NamedTuple):
@@ -4076,7 +4168,8 @@ class UsageReport:
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
-        user_id, day = str(self._user.get("id")), longest_ago(self._today)
+        user_id = str(self._user.get("id"))
+        day = longest_ago(self._today)
         rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
         groups: dict[str, list[UsageRow]] = {}
         for period, name in PERIODS.items():
@@ -4140,19 +4233,6 @@ _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
 _MICRO = 1_000_000
 """The table holds millionths of a US dollar."""
-_HOSTED_TYPES = (
-    "web_search",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "local_shell",
-    "apply_patch",
-    "computer",
-    "programmatic_tool_calling",
-)
-"""Types of tools that OpenAI runs, by how they begin."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
 )
@@ -4252,7 +4332,7 @@ class UserLimits:
     def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
         allowed = self._allowed("tools")
-        return [kind for kind in _HOSTED_TYPES if not _is_in_all(kind, allowed)]
+        return [kind for kind in TOOL_KINDS if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
@@ -4278,7 +4358,8 @@ class UserLimits:
         """Count responses (see `Account.count_responses`)."""
         requests = counts[0]
         if self._counts and self.table and requests:
-            user_id, day = str(self._user.get("id")), self.today.isoformat()
+            user_id = str(self._user.get("id"))
+            day = self.today.isoformat()
             money = round((cost or 0) * _MICRO)
             row = UsageRow(user_id, day, model, *counts, money)
             self.rows.append(row)
@@ -4369,7 +4450,8 @@ async def read_user_limits(
     every_rule, problem = read_limits(text)
     if every_rule is None:
         return UserLimits(facts=facts)
-    user, today = facts.get("user") or {}, utc_today()
+    user = facts.get("user") or {}
+    today = utc_today()
     user_id = str(user.get("id"))
     names = {user_id, str(user.get("email"))}
     has_groups = any(rule.group for rule in every_rule)
@@ -4816,10 +4898,12 @@ class NameCheck:
 
         Raises what the host's database raises.
         """
-        texts, now = (limits, endpoints), monotonic_seconds()
+        texts = (limits, endpoints)
+        now = monotonic_seconds()
         if texts != self._texts or now > self._until:
-            self._problem = await _find_problem(*texts)
-            self._texts, self._until = texts, now + _SECONDS
+            self._problem = await _find_problem(limits, endpoints)
+            self._texts = texts
+            self._until = now + _SECONDS
         return self._problem
 
 
@@ -4917,7 +5001,8 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`, `base_url` (that of its valves).
         """
-        rules, entries = self.valves.USER_LIMITS_JSON, self.valves.ENDPOINTS_JSON
+        rules = self.valves.USER_LIMITS_JSON
+        entries = self.valves.ENDPOINTS_JSON
         limits = await read_user_limits(rules, facts, self._usage)
         endpoints = await choose_endpoints(entries, facts, self._down)
         if limits.is_admin:

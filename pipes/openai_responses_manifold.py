@@ -103,33 +103,6 @@ from pydantic import (
 )
 
 # --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
 # JSON that others wrote, which may be invalid.
@@ -517,16 +490,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
@@ -781,25 +758,24 @@ def check_valves(problem: str, valves: str) -> str:
 
 
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
 _WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -861,21 +837,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -889,21 +865,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -911,13 +887,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
+            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
+            "not followed, because the key would go along",
             "BASE_URL",
         ),
         WRONG_KEY: _WRONG_KEY,
@@ -926,48 +902,49 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
         "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
+            "The proxy in front of the model's server rejected the request",
             "PROXY",
         ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
         "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
+            "The server at BASE_URL did not answer like the Responses API",
             "BASE_URL",
         ),
         "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
+            "The server at BASE_URL sent a compressed answer, which cannot be read",
             "BASE_URL and EXTRA_HEADERS",
         ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than this pipe accepts for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -1110,9 +1087,12 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
     # A 404 about a place of the request does not mean that BASE_URL is wrong.
@@ -1219,6 +1199,168 @@ def hex_digest(text: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
+# them lacks.
+# --------------------------------------------------------------------------------------
+
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            # Without the list the API asks the server again at each request.
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
+)
+"""In the order in which a request offers them: the prompt cache depends on it.
+
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
+}
+"""The kind of tools that makes an item, by the item's type."""
+
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.items
 #
 # The API's items: their kinds, their texts, and pairs of calls and outputs.
@@ -1235,97 +1377,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -1333,13 +1401,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -1356,14 +1425,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -1388,6 +1474,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -1426,11 +1513,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -1514,12 +1603,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -1536,10 +1625,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -1552,7 +1640,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -1571,12 +1660,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -1601,13 +1691,16 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -1656,6 +1749,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -1667,6 +1761,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -1699,7 +1794,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -1708,12 +1803,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -1732,10 +1828,11 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
@@ -1961,7 +2058,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -2000,6 +2097,8 @@ def _are_prices(row: Any) -> bool:
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -2015,6 +2114,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -2033,6 +2134,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
@@ -3595,8 +3697,8 @@ class Refusal:
                 break
         return {
             name
-            for name, said in names.items()
-            if not self._own.could_say(_open_quote(said))
+            for name, phrase in names.items()
+            if not self._own.could_say(_open_quote(phrase))
         }
 
     @property
@@ -3604,8 +3706,8 @@ class Refusal:
         """The numbers of the items that have an id which the words name."""
         named = set(_ID_IN_WORDS.findall(self.words))
         for number, row in enumerate(self.sent.items):
-            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
-            if any(isinstance(one, str) and one in named for one in ids):
+            ids = (row.item.get("id"), row.item.get("call_id"))
+            if any(isinstance(own_id, str) and own_id in named for own_id in ids):
                 yield number
 
     @property
@@ -3638,24 +3740,13 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
-_MAX_TOLD = 20_000
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
 
-class ChatItems:
-    """The items of a request before repairs, with their names."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        """Name the items."""
-        names = item_names(items)
-        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def up_to(self, name: str) -> list[NamedItem]:
-        """Return what stands up to the item `name`, itself included; nothing without."""
-        end = self._places.get(name, -1) + 1
-        return self.rows[:end]
+ItemChange = Literal["none", "plain", "leave_out"]
+"""What a repair does to an item: only its words are sent, or nothing of it."""
 
 
 class ChatRepair(ABC):
@@ -3675,15 +3766,17 @@ class ChatRepair(ABC):
     def stored(self) -> list[str]:
         """Return the form that a chat stores; `read_chat_repairs` reads it."""
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is left out; of calls and outputs words stay."""
-        del items
-        return frozenset()
+    @abstractmethod
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Return what becomes of an item; of calls and outputs words always stay."""
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is sent with its words alone."""
-        del items
-        return frozenset()
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about; empty for all items.
+
+        What comes later may be accepted.
+        """
+        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
@@ -3701,13 +3794,13 @@ class LeaveOutItem(ChatRepair):
 
     name: str
     noun: str = field(default="item", compare=False)
-    is_told: bool = field(default=False, compare=False)
+    keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        if self.is_told:
+        if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
@@ -3715,10 +3808,9 @@ class LeaveOutItem(ChatRepair):
         """Return the form that a chat stores."""
         return ["item", self.name]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave the one item out."""
+        return "leave_out" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3733,22 +3825,21 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["text", self.name]
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of the one item."""
+        return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutKind(ChatRepair):
-    """All items of a type are left out, up to one: what comes later may be taken."""
+    """All items of a type are left out, up to the item `until`."""
 
     kind: str
     until: str
@@ -3757,23 +3848,30 @@ class LeaveOutKind(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.kind == "code_interpreter_call":
-            return "Earlier runs of code are no longer there: answering without them."
+            return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
-        return f"Earlier items of the kind {noun} were left out."
+        return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of its type."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if item_type(row.item) == self.kind}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item of the type out."""
+        return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(ChatRepair):
-    """Encrypted items are left out, up to one: the error does not say which it was."""
+    """Encrypted items are left out, up to the item `until`.
+
+    The error does not say which of them cannot be read.
+    """
 
     until: str
 
@@ -3781,7 +3879,7 @@ class LeaveOutReasoning(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server could not read earlier reasoning of this chat: answering "
+            "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -3789,14 +3887,19 @@ class LeaveOutReasoning(ChatRepair):
         """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is encrypted."""
-        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an encrypted item out."""
+        return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
-    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
 
@@ -3804,7 +3907,7 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server refused this chat as it was: only its texts and tool results "
+            "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
         )
 
@@ -3812,41 +3915,41 @@ class PlainItems(ChatRepair):
         """Return the form that a chat stores."""
         return ["plain", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what has no words."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if not _has_words(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that has no words."""
+        has_words = is_paired(row.item) or _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAlone(ChatRepair):
-    """Only messages stay, up to one item; of calls and outputs words stay."""
+    """Only messages stay, up to `until`; of calls and outputs words stay."""
 
     until: str
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server refused this chat again: only its words were sent."
+        return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["words", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is no message with words."""
-        rows = items.up_to(self.until)
-        return {
-            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
-        }
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that is no message with words."""
+        has_words = _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3861,20 +3964,18 @@ class LeaveOutPlainReasoning(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server does not take its reasoning back: answering without."
+        return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         """Return nothing that a chat stores."""
         return []
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of such reasoning."""
-        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave such reasoning out."""
+        return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-def _has_words(item: Item) -> bool:
-    if is_paired(item):
-        return True
+def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
@@ -3935,35 +4036,71 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    chat = ChatItems(items)
+    rows = _rows_of(items)
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
-        return chat.rows
-    out: set[str] = set()
-    text: set[str] = set()
-    for repair in own:
-        out |= repair.left_out(chat)
-        text |= repair.as_text(chat)
-    rows: list[NamedItem] = []
-    told_calls = _calls_left_out(chat.rows, out)
-    for row in chat.rows:
-        if is_paired(row.item) and row.item.get("call_id") in told_calls:
-            _drop_last_reasoning_rows(rows)
-            rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(rows)
-        elif row.name in text and _has_plain_form(row.item):
-            rows.append(row._replace(item=plain_item(row.item)))
+        return rows
+    changes = _join_changes(rows, own)
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
         else:
-            rows.append(row)
-    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
-    return [row for row in rows if id(row.item) in kept]
+            sent.append(row)
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
 
 
-def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
-    """Return the ids of the calls of which a part is left out: words stay of both."""
-    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
-    return {item.get("call_id") for item in lost}
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
+
+
+class _JoinedChanges(NamedTuple):
+    """What several repairs do to the items of a chat, by the names of the items."""
+
+    left_out: Set[str]
+    plain: Set[str]
+    calls_as_words: Set[object]
+    """The ids of the calls of which a part is left out: words stay of both parts."""
+
+    def keep_words_of(self, item: Item) -> bool:
+        """Say whether an item is a part of a call that is sent as words."""
+        return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def _join_changes(
+    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
+) -> _JoinedChanges:
+    left_out: set[str] = set()
+    plain: set[str] = set()
+    for repair in repairs:
+        for row in _rows_up_to(rows, repair.last_name):
+            change = repair.change_of(row)
+            if change == "leave_out":
+                left_out.add(row.name)
+            elif change == "plain":
+                plain.add(row.name)
+    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+
+
+def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
+    """Return the rows up to the one with a name, itself included.
+
+    Without a name these are all, with one that no row has none.
+    """
+    if not last_name:
+        return rows
+    for index, row in enumerate(rows):
+        if row.name == last_name:
+            return rows[: index + 1]
+    return ()
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -3987,7 +4124,7 @@ def _words_of_pair(item: Item) -> Item:
         text = f"I called {item.get('name')}: {given}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
-    return text_message("assistant", text[:_MAX_TOLD])
+    return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
 def has_media(item: Item) -> bool:
@@ -4127,7 +4264,7 @@ Repair = ChatRepair | RequestRepair
 
 def refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
-    return f"The model's server does not take {refused}: answering without it."
+    return f"The model's server does not accept {refused}: answering without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -4141,7 +4278,7 @@ class LeaveOutParameter(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.path == "stream":
-            return "The model may not stream here: the answer comes in one piece."
+            return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4169,7 +4306,7 @@ class ReplaceEffort(RequestRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return f"The model does not have this effort: answering with {self.allowed}."
+        return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with the other effort."""
@@ -4237,13 +4374,14 @@ class LeaveOutTool(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
-        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
-        if len(kept) == len(declared_tools(payload)):
+        declared = declared_tools(payload)
+        left = [tool for tool in declared if json_digest(tool) != self.digest]
+        if len(left) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        choice = _remaining_choice(payload.get("tool_choice"), left)
         tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
         return _with_tools(changed, tools, choice)
 
@@ -4266,6 +4404,7 @@ def _with_tools(
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     """Return a choice among the `tools` that are left; None if it may mean another."""
+    # A call may have been demanded of the tool that is gone.
     if choice == "required":
         return None
     if not isinstance(choice, Mapping):
@@ -4336,22 +4475,25 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [
-            (
-                {**item, "tools": _not_strict(item["tools"])}
-                if item_type(item) == ADDED_TOOLS
-                else item
-            )
-            for item in payload["input"]
-        ]
+        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
         return changed
 
 
+def _with_lax_tools(item: Item) -> Item:
+    """Return an item in whose tools no function says whether it is strict."""
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": _not_strict(item["tools"])}
+
+
 def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    return [
-        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
-        for tool in tools
-    ]
+    lax: list[Item] = []
+    for tool in tools:
+        if tool.get("type") == "function":
+            lax.append(_without_key(tool, ("strict",)))
+        else:
+            lax.append(tool)
+    return lax
 
 
 @dataclass(frozen=True, slots=True)
@@ -4381,8 +4523,8 @@ class MoveMessages(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The model's server does not take text between a tool call and its result: "
-            "sending the text behind it."
+            "The model's server does not accept text between a tool call and its result: "
+            "moving the text after it."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4431,12 +4573,12 @@ def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
-    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+    return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
 def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
     """Return the digests of the tools that a server does not take."""
-    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:
@@ -4465,8 +4607,10 @@ RETRIED_CODES = frozenset(
 )
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 8.0
+"""Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
 class RetryPolicy(NamedTuple):
@@ -4487,6 +4631,7 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:
+        # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
@@ -4497,8 +4642,11 @@ def is_transient(failure: Failure) -> bool:
     is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
     if is_out_of_credit or words & NO_CREDIT_CODES:
         return False
+    # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    # No answer, or a stream that began with an error: only words tell what it was. One
+    # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
         is_nameless = words == {None} and not failure.error.names_a_place
         return is_nameless or bool(words & RETRIED_CODES)
@@ -4523,6 +4671,7 @@ MAX_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
 _UNREAD = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _LASTING_CODES = (
     RETRIED_CODES
     | NO_CREDIT_CODES
@@ -4531,9 +4680,13 @@ _LASTING_CODES = (
 ) - {*PICTURE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986).
     r"provided without its required"
+    # An id that would have to be looked up (anomalyco/opencode 7724).
     r"|Items are not persisted when"
     r"|encrypted content .{0,400} could not be verified"
+    # A model that does not reason (openai/openai-python 2364).
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
@@ -4621,8 +4774,8 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
-        if any(repair.allowed == earlier.refused for earlier in efforts):
+        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
+        if repair.allowed in [replaced.refused for replaced in earlier]:
             return False
     return repair.applies(sent)
 
@@ -4656,16 +4809,23 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
+    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
+    # met in every further turn (pydantic/pydantic-ai 7461).
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
     if _TEXT_BEFORE_OUTPUT.search(words):
         yield Trial(MoveMessages())
+    # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
             yield Trial(LowerItems(kind))
+    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
+    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         yield Trial(LowerItems(ADDED_TOOLS))
+    # "Your organization must be verified to stream this model." (continuedev/continue
+    # 8209)
     if "must be verified to stream" in words.lower():
         is_named = refusal.named_parameter == "stream"
         yield Trial(LeaveOutParameter("stream"), is_named=is_named)
@@ -4727,16 +4887,17 @@ def _without_item(
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
 def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest picture: its refusal names no place."""
     if refusal.error.code not in PICTURE_CODES:
         return
-    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
-    if places:
-        yield from _without_item(refusal, places[-1])
+    rows = enumerate(refusal.sent.items)
+    numbers = [number for number, row in rows if has_media(row.item)]
+    if numbers:
+        yield from _without_item(refusal, numbers[-1])
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -4784,13 +4945,14 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
         return None
     wanted = REASONING_EFFORTS.index(str(asked))
     nearest = None
-    for place, effort in enumerate(REASONING_EFFORTS):
-        if effort not in quoted or effort == asked:
-            continue
-        distance = abs(place - wanted)
-        if nearest is None or distance < nearest[0]:
-            nearest = (distance, effort)
-    return nearest[1] if nearest else None
+    least_distance = len(REASONING_EFFORTS)
+    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+    for rank, effort in enumerate(REASONING_EFFORTS):
+        distance = abs(rank - wanted)
+        if effort in quoted and effort != asked and distance < least_distance:
+            nearest = effort
+            least_distance = distance
+    return nearest
 
 
 def _by_tool(refusal: Refusal) -> Iterator[Trial]:
@@ -4869,6 +5031,7 @@ class EventStreamDecoder:
         lines = text.splitlines()
         self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -4948,6 +5111,9 @@ class ItemAdded(NamedTuple):
 class ItemDone(NamedTuple):
     """The item as it counts, byte for byte.
 
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
@@ -5010,6 +5176,7 @@ _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
 _END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
 
@@ -5131,7 +5298,11 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -5147,22 +5318,32 @@ class _TextEvent(NamedTuple):
     """The field of the whole text, in the event that ends it."""
 
 
-_TEXT_EVENTS = (
+_PART_EVENTS = (
     _TextEvent("output_text", "text", "content_index", "text"),
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
 def _text_readers() -> dict[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
+    for name, kind, part, whole in _text_events():
         readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
@@ -5263,6 +5444,33 @@ class RunDone(NamedTuple):
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -5535,7 +5743,7 @@ def _new_session() -> aiohttp.ClientSession:
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    must not be sent for another.
     """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
@@ -5546,6 +5754,8 @@ def _new_session() -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
         auto_decompress=False,
     )
 
@@ -5671,16 +5881,20 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
-        while chunk := await self.read_any():
+        chunk = await self.read_any()
+        while chunk:
             body += chunk
             if len(body) > most_bytes:
                 raise AnswerTooLarge
+            chunk = await self.read_any()
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -5839,6 +6053,8 @@ class Connections:
             sent = session.request(
                 "GET" if body is None else "POST",
                 url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
@@ -6335,8 +6551,11 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that strict mode refuses, and that only remark on values or limit them.
-Definitions are among them: a schema that refers to one has no strict form."""
+"""Keywords that the guide does not list, and that only remark on values or limit them.
+
+`default` and `minLength` are accepted all the same (recorded); of the others nobody says
+it. Definitions are among them: a schema that refers to one has no strict form.
+"""
 
 _CHANGED_IN_STRICT_MODE = frozenset(
     {
@@ -6369,7 +6588,7 @@ _STRICT_FORMATS = frozenset(
     }
 )
 _MAX_STRICT_DEPTH = 10
-
+"""Levels of nesting (guide "Structured outputs")."""
 _ROOT_DEPTH = 1
 
 
@@ -6393,8 +6612,10 @@ def _strict_form(node: Any, depth: int) -> Schema:
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
         strict["format"] = node["format"]
+    # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
         strict["enum"] = [node["const"]]
     types = _types_of(node, strict.get("enum"))
@@ -6421,13 +6642,15 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     required = set(node.get("required", ()))
     if not _is_closed(node, depth) or not required <= properties.keys():
         raise NoStrictForm
-    strict: Schema = {}
+    # Strict mode knows no optional property: left to itself, the API would make each a
+    # required one (recorded, 219 of 219), and the model would invent values.
+    forms: Schema = {}
     for name, part in properties.items():
         form = _strict_form(part, depth + 1)
-        strict[name] = form if name in required else _make_nullable(form)
+        forms[name] = form if name in required else _make_nullable(form)
     return {
-        "properties": strict,
-        "required": list(strict),
+        "properties": forms,
+        "required": list(forms),
         "additionalProperties": False,
     }
 
@@ -6444,11 +6667,15 @@ def _is_closed(node: Schema, depth: int) -> bool:
 
 
 def _make_nullable(form: Schema) -> Schema:
+    """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
         return _nullable_choice(form)
-    listed = types if isinstance(types, list) else [types]
-    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    names = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": names}
+    if "null" not in names:
+        nullable["type"] = [*names, "null"]
+    # A type allows only what its enum lists, too.
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
@@ -6540,8 +6767,12 @@ def function_parameters(
     form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
     LARGEST_SCHEMA or of more than 64 levels.
     """
+    # Whoever runs a tool server chooses the size; each of its schemas is walked in each
+    # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    # Without `type: object` at the root, or with a choice there, the whole request is
+    # refused (vercel/ai 7005, janhq/jan 7017).
     parameters = _object_without_choice(copy.schema)
     is_plain_object = (
         not copy.schema.keys() & _REFUSED_AT_THE_ROOT
@@ -6629,9 +6860,13 @@ def _is_portable_pattern(pattern: object) -> bool:
     """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
     if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
         return False
+    # gpt-5.5 and gpt-5.6 answer 400 "regex lookaround is not supported", gpt-5.4 ends
+    # the stream with a bare `server_error` (anomalyco/opencode 32073, vercel/ai 20021).
     if _READ_DIFFERENTLY.search(pattern):
         return False
     try:
+        # OpenAI's validator is Python's `jsonschema`: `\p{L}` "is not a 'regex'"
+        # (Alishahryar1/free-claude-code 1730).
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
         return False
@@ -6758,6 +6993,8 @@ class _SchemaCopy:
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
         types = json_types(copy.get("type"))
+        # An object without `properties` is refused, also without strict mode (forgecode
+        # 1359), and so is an array without `items`.
         if "object" in types:
             copy.setdefault("properties", {})
         if "array" in types:
@@ -6844,6 +7081,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
 
     The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
     """
+    # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
     start, *steps = reference.split("/")
@@ -6902,6 +7140,7 @@ def schema_parts(
 
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names of tools; any other is refused (openai/codex 1289)."""
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_SHOWN_OF_NAME = 64
 _STEM = 51
@@ -6983,6 +7222,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
+"""Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
 def _spelling(name: str) -> str:
@@ -7127,6 +7367,7 @@ def responses_tool_choice(
 
 def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
+    # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -7164,6 +7405,8 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
     strict_budget = strict_left if wanted else None
     schema, is_strict = function_parameters(parameters, strict_budget)
+    # `strict` is always stated: without it the API makes the function strict, and each
+    # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
 
 
@@ -7195,6 +7438,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     }
     if sent in types:
         return {"type": types[sent], "name": sent}
+    # A name that is none of a function may be that of a server, or a hosted tool's type.
     for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
@@ -7279,7 +7523,7 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False
+    store: bool = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
@@ -7373,7 +7617,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings) or None,
+        "text": _text_object(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -7381,11 +7625,11 @@ def build_request(
         fields["background"] = True
         fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    if reasons:
+    with_reasoning = False
+    if facts.reasoning or effort is not None:
         fields["reasoning"] = _reasoning(model, effort, given, settings)
-    with_reasoning = reasons and settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning) or None
+        with_reasoning = settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -7395,11 +7639,13 @@ def _keep_what_fits(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove the sampling that the model rejects, and limit the length of the answer."""
+    # "logprobs are not supported with reasoning models." (recorded, 630)
     if not _takes_sampling(facts.sampling, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
     if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
@@ -7435,14 +7681,14 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    """Return what the response is to hold beside its output."""
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+    """Return what the response is to hold beside its output; None for nothing."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
     for tool in tools:
         name = tool_kind(tool).include
         if name:
             wanted.append(name)
-    return wanted
+    return wanted or None
 
 
 def _reasoning(
@@ -7450,6 +7696,8 @@ def _reasoning(
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded). An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
     ours = {
         "effort": effort,
@@ -7465,13 +7713,13 @@ def _reasoning(
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
-    return own
+    return own or None
 
 
 _READ_OTHERWISE = (
@@ -7604,6 +7852,8 @@ def read_origin(wire: object, host_model: str) -> Origin:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -7653,30 +7903,39 @@ def is_approval_request(item: JsonObject) -> bool:
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
-    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    acts = (
-        position
-        for position, item in enumerate(items)
-        if not (is_call_output(item) or _is_response(item))
-        and item.get("call_id") not in refused
-    )
-    last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (position > last, item)
-        for position, item in enumerate(items)
-        if _is_response(item)
+        item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    kept: list[Item] = []
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
     for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
 
 
-def _asked_id(item: JsonObject) -> object:
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -7684,6 +7943,7 @@ def _asked_id(item: JsonObject) -> object:
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items
@@ -7733,10 +7993,12 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))  # refused beside what is encrypted
+        return _without(kept, ("content",))
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
@@ -7808,7 +8070,9 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
@@ -7819,1013 +8083,12 @@ def _required_fields(item: Item) -> Item:
 
 def _new_id(own: str) -> str:
     """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
-
-    def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= most:
-            del ends[next(iter(ends))]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
-
-
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
-
-    A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
-    """
-    helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
-            helped.append(trial)
-    return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
-#
-# Follows the repairs of a run until the server accepts a request.
-# --------------------------------------------------------------------------------------
-
-
-class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run.
-    """
-
-    def __init__(self) -> None:
-        """Begin a run."""
-        self.confirmed: list[Trial] = []
-        self._open: list[Trial] = []
-
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
-        if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
-            return []
-        if not self._open or not _is_of_an_answer(event):
-            return []
-        helped = trials_that_helped(self._open)
-        self.confirmed += helped
-        self._open = []
-        return helped
-
-
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
-
-    A thought may begin in an answer that ends as a refusal.
-    """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.arguments
-#
-# Checks the arguments that a model gives a function against the function's schema.
-#
-# Only keywords that models get wrong are checked: types, required properties, enums,
-# items and choices. The tool itself checks the others.
-# --------------------------------------------------------------------------------------
-
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of reading a schema that is not valid; servers send such schemas."""
-
-_DEEPEST_ARGUMENT = 40
-_MAX_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
-_STEP = 20
-_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": is_json_number,
-    "integer": lambda value: is_json_number(value) and value == int(value),
-}
-
-
-class _SchemaCheck(NamedTuple):
-    """Checks values against the parts of one schema, as long as the budget lasts.
-
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
-    """
-
-    root: JsonObject
-    budget: JsonBudget
-    errors: dict[tuple[str, int, int], str]
-    lenient: bool = False
-
-    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
-        """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
-        size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
-        if isinstance(value, list | dict):
-            is_compared = "enum" in node or "const" in node
-            size += len(value)
-            size *= json_size(value, self.budget.left) if is_compared else 1
-        self.budget.spend(size)
-
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
-            return ""
-        compared = (path, id(value), id(node))
-        if compared not in self.errors:
-            self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._error(value, node, path, depth)
-        return self.errors[compared]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        """Compare a value with a node that it was not compared with yet."""
-        self.pay_for(value, node, path)
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        error = _own_error(value, node, path)
-        if error:
-            return error
-        for child, child_node, child_path in self._inner(value, node, path):
-            error = self.error(child, child_node, child_path, depth + 1)
-            if error:
-                return error
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(
-            self.error(value, option, path, depth + 1) for option in options
-        ):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
-
-    def _inner(
-        self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
-        items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
-            for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
-        for part in node.get("allOf") or ():
-            yield value, part, path
-
-
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
-    """Return the error of a value itself: its type, its choice, its missing keys."""
-    shown_path = path or "object"
-    kinds = json_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_listed(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
-        words = _listed([_quote(choice) for choice in allowed[:21]])
-        return f"{shown_path} must be one of {words}"
-    if not isinstance(value, Mapping):
-        return ""
-    return _missing_key(value, node.get("required") or (), path)
-
-
-def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
-    for name in required:
-        if name not in value:
-            return f"{_joined(path, str(name))} is missing"
-    return ""
-
-
-def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    return any(_same(value, choice) for choice in choices)
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _listed(words: Sequence[str]) -> str:
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
-
-
-def _quote(value: Any) -> str:
-    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(value, bool) is not isinstance(other, bool):
-        return False
-    return bool(value == other)
-
-
-def check_arguments(
-    arguments: object, schema: JsonObject
-) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments to call a function with, and the error in them, if any.
-
-    Nulls that mean "not given" are left out. A null means that if its property is
-    optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
-    """
-    if not isinstance(arguments, Mapping):
-        return {}, "The arguments must be a JSON object."
-    given = dict(arguments)
-    error = ""
-    with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        given = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(given, schema)
-    complaint = f"The argument {error}." if error else None
-    return given, complaint
-
-
-def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
-    """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
-        return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-    known = _known_properties(value, forms)
-    required: set[str] = set()
-    for form in forms:
-        required |= set(form.get("required") or ())
-    nulls = check._replace(errors={})
-    kept: dict[Any, Any] = {}
-    for name, entry in value.items():
-        may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and nulls.error(None, known[name]):
-            continue
-        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
-    return kept
-
-
-def _known_properties(
-    value: JsonObject, forms: Sequence[JsonObject]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the schemas of the keys that a value has, joined over all forms."""
-    known: dict[str, dict[str, list[Any]]] = {}
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    return known
-
-
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
-
-
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(errors={}, lenient=True)
-    for option in options:
-        if not lenient.error(value, option):
-            return [option]
-    return options
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.tools
-#
-# Calls of tools: who may run them, how they run, and what they return.
-#
-# The first approval rule that fits counts. A rule that fits only another name of the tool
-# counts, too, if it is stricter. Without an explicit approval a call is denied.
-#
-# Every call gets an output. For each failure the model gets one of our sentences; the
-# text of an exception goes only to the log, because it may quote what the model must not
-# see.
-# --------------------------------------------------------------------------------------
-
-
-Approval = Literal["auto", "ask", "deny"]
-ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
-
-_Value = TypeVar("_Value")
-
-Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
-
-
-def _no_other_names(_name: str) -> Iterable[str]:
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
-
-    rules: ApprovalRules = ()
-    default_rule: Approval = "auto"
-    ask: Ask | None = None
-    log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = _no_other_names
-    """The other names of a tool."""
-
-    def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        strictest = _first_fitting(self.rules, name) or self.default_rule
-        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other_name in (via, *self.other_names(name)):
-            other_rule = _first_fitting(rest, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
-        return strictest
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
-    ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name, via):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        try:
-            if self.ask and await self.ask(call_id, name, arguments):
-                return None
-        except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
-
-
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
-    for pattern, value in rows:
-        if fnmatchcase(name, pattern):
-            return value
-    return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
-
-
-class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows beside it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
-
-
-class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-    own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
-
-    def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
-
-
-class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
-    """
-
-    tools: CallableTools
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
-    runs_calls: bool = True
-
-
-def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
-
-
-class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
-
-    name: str
-    arguments: dict[str, Any]
-    is_interactive: bool
-    via: str = ""
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. A check may take some milliseconds, so others
-    run between two. When the time is over, all calls are cancelled at once, and no
-    waiting one starts. Closing the generator cancels running calls.
-    """
-    batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
-    try:
-        for call in calls:
-            checked = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], checked))
-            tasks[task] = _has_own_time(checked, toolset.limits)
-            await asyncio.sleep(0)
-        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
-            if has_own_time:
-                await asyncio.wait([task])
-            else:
-                await batch.wait(task)
-            if not task.done():
-                _cancel(other for other, is_apart in tasks.items() if not is_apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
-    finally:
-        _cancel(tasks)
-
-
-def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
-    """Say whether the time of the batch does not count for a call."""
-    if isinstance(call, ToolResult):
-        return False
-    return call.is_interactive or bool(limits.own_seconds(call.name))
-
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
-
-    def __init__(self, toolset: Toolset) -> None:
-        self._toolset = toolset
-        self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + toolset.limits.batch_seconds
-
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
-
-        The time of a question is added back.
-        """
-        while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
-            elif self._asking.locked():
-                async with self._asking:
-                    continue
-            else:
-                return
-
-    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: ask a person if a rule says so, then run it."""
-        if isinstance(call, ToolResult):
-            return call
-        approver = self._toolset.approver
-        asks_person = approver.rule_for(call.name, call.via) == "ask"
-        question_turn = self._asking if asks_person else nullcontext()
-        async with question_turn:
-            began = self._loop.time()
-            try:
-                refusal = await approver.refusal(
-                    call_id, call.name, call.arguments, call.via
-                )
-            finally:
-                self._end += self._loop.time() - began
-        if refusal is not None:
-            return tool_error(refusal)
-        slot = nullcontext() if call.is_interactive else self._slots
-        async with slot:
-            return await _call_tool(call, self._toolset)
-
-
-def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return the call that will run, or the result of one that cannot.
-
-    A tool that passes calls on is checked itself, then the tool that it names.
-    """
-    name = _name(call)
-    try:
-        arguments = _arguments(call)
-    except ValueError:
-        why = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {why}")
-    called = _ready_call(name, arguments, tools)
-    if isinstance(called, ToolResult):
-        return called
-    resolved = tools.resolve_call(name, called.arguments)
-    if resolved is None:
-        return tool_error(f"{name} was not called: it names no tool to call.")
-    own_name, own_arguments = resolved
-    if own_arguments is called.arguments:
-        return called._replace(name=own_name, via=name)
-    passed_on = _ready_call(own_name, own_arguments, tools)
-    if isinstance(passed_on, ToolResult):
-        return passed_on
-    return passed_on._replace(via=name)
-
-
-def _ready_call(
-    name: str, arguments: object, tools: CallableTools
-) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments fit the tool's schema, else the model's error."""
-    schema = tools.parameters(name)
-    if schema is None:
-        return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    given, complaint = check_arguments(arguments, schema)
-    if complaint is not None:
-        return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.is_interactive(name))
-
-
-def _arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    return load_json(text) if isinstance(text, str) and text.strip() else {}
-
-
-async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name = ready.name
-    limits = toolset.limits
-    seconds = limits.own_seconds(name) or limits.seconds
-    timeout = None if ready.is_interactive else seconds
-    try:
-        async with asyncio.timeout(timeout) as scope:
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return tool_error(f"{name} did not finish within {seconds:g} s.")
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
-
-
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with the beginning and end of each long text, and a note."""
-    if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
-
-
-def _name(call: Item) -> str:
-    return str(call.get("name") or "")
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -9267,6 +8530,204 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
     details = as_mapping(response.get("incomplete_details"))
     reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -9821,6 +9282,651 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
+_DEEPEST_ARGUMENT = 40
+_MAX_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
+}
+
+
+class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, so many values and many parts are a lot;
+    a schema can refer to the same part several times, and to itself: the
+    `errors` of a comparison are remembered by the identity of the objects, so they must
+    outlive it. If the check
+    is `lenient`, null is allowed for every optional property.
+    """
+
+    root: JsonObject
+    budget: JsonBudget
+    errors: dict[tuple[str, int, int], str]
+    lenient: bool = False
+
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
+
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+            return ""
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._error(value, node, path, depth)
+        return self.errors[compared]
+
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
+        self.pay_for(value, node, path)
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
+        error = _own_error(value, node, path)
+        if error:
+            return error
+        for child, child_node, child_path in self._inner(value, node, path):
+            error = self.error(child, child_node, child_path, depth + 1)
+            if error:
+                return error
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(
+            self.error(value, option, path, depth + 1) for option in options
+        ):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
+
+    def _inner(
+        self, value: Any, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield each value inside with its schema and its path."""
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = set(node.get("required") or ())
+            for name in filter(value.__contains__, properties):
+                if not self.lenient or value[name] is not None or name in required:
+                    yield value[name], properties[name], _joined(path, name)
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
+
+
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
+    kinds = json_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{shown_path} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+        words = _listed([_quote(choice) for choice in allowed[:21]])
+        return f"{shown_path} must be one of {words}"
+    if not isinstance(value, Mapping):
+        return ""
+    return _missing_key(value, node.get("required") or (), path)
+
+
+def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
+
+
+def _is_among(value: Any, choices: Sequence[Any]) -> bool:
+    return any(_same(value, choice) for choice in choices)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    if isinstance(value, bool) is not isinstance(other, bool):
+        return False
+    return bool(value == other)
+
+
+def check_arguments(
+    arguments: object, schema: JsonObject
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a sentence for the model.
+    """
+    if not isinstance(arguments, Mapping):
+        return {}, "The arguments must be a JSON object."
+    given = dict(arguments)
+    error = ""
+    with suppress(*_ODD_SCHEMA):
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
+        given = _drop_nulls(arguments, schema, check, 0)
+        error = check.error(given, schema)
+    complaint = f"The argument {error}." if error else None
+    return given, complaint
+
+
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    known = _known_properties(value, forms)
+    required: set[str] = set()
+    for form in forms:
+        required |= set(form.get("required") or ())
+    nulls = check._replace(errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and nulls.error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _known_properties(
+    value: JsonObject, forms: Sequence[JsonObject]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the schemas of the keys that a value has, joined over all forms."""
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    return known
+
+
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, one option."""
+    check.pay_for(value, node)
+    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+
+
+def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
+    """Return the option that a value fits; all options if it fits none."""
+    lenient = check._replace(errors={}, lenient=True)
+    for option in options:
+        if not lenient.error(value, option):
+            return [option]
+    return options
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that fits counts. A rule that fits only another name of the tool
+# counts, too, if it is stricter. Without an explicit approval a call is denied.
+#
+# Every call gets an output. For each failure the model gets one of our sentences; the
+# text of an exception goes only to the log, because it may quote what the model must not
+# see.
+# --------------------------------------------------------------------------------------
+
+
+Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
+
+_Value = TypeVar("_Value")
+
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
+"""Shows a person the id, name and arguments of a call; only True approves it."""
+
+
+def _no_other_names(_name: str) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
+    rules: ApprovalRules = ()
+    default_rule: Approval = "auto"
+    ask: Ask | None = None
+    log: Callable[[str], object] = ignore_report
+    other_names: Callable[[str], Iterable[str]] = _no_other_names
+    """The other names of a tool."""
+
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        strictest = _first_fitting(self.rules, name) or self.default_rule
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_fitting(rest, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        return strictest
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
+    ) -> str | None:
+        """Return the sentence for the model if a call is denied, else None."""
+        match self.rule_for(name, via):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        try:
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
+        except Exception as error:  # nobody could be asked: no approval
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
+        return f"The user did not approve this call of {name}. Go on without it."
+
+
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return what stands beside the first pattern that fits a name."""
+    for pattern, value in rows:
+        if fnmatchcase(name, pattern):
+            return value
+    return None
+
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    error = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(error)
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or by those that the API was given."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person; no limit counts that time."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
+
+
+class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+
+    def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has instead of those of the others."""
+        return _first_fitting(self.own, name)
+
+
+class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself.
+
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others. `failure_text` is what the model reads if `{tool}` raised an exception.
+    """
+
+    tools: CallableTools
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = ignore_report
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
+
+
+def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def tool_error(sentence: str) -> ToolResult:
+    """Return the result of a failed call, as a sentence for the model."""
+    return ToolResult(f"Error: {sentence}", failed=True)
+
+
+class _ReadyCall(NamedTuple):
+    """A call that may run: its tool, its arguments, the tool that was called."""
+
+    name: str
+    arguments: dict[str, Any]
+    is_interactive: bool
+    via: str = ""
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
+    batch = _Batch(toolset)
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    try:
+        for call in calls:
+            checked = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(call["call_id"], checked))
+            tasks[task] = _has_own_time(checked, toolset.limits)
+            await asyncio.sleep(0)
+        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
+            if has_own_time:
+                await asyncio.wait([task])
+            else:
+                await batch.wait(task)
+            if not task.done():
+                _cancel(other for other, is_apart in tasks.items() if not is_apart)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
+    finally:
+        _cancel(tasks)
+
+
+def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
+    """Say whether the time of the batch does not count for a call."""
+    if isinstance(call, ToolResult):
+        return False
+    return call.is_interactive or bool(limits.own_seconds(call.name))
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+class _Batch:
+    """The calls of a round. Their time stops while a person is asked, one by one."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + toolset.limits.batch_seconds
+
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
+        """Wait until a task is done or the time is used up.
+
+        The time of a question is added back.
+        """
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:
+                    continue
+            else:
+                return
+
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: ask a person if a rule says so, then run it."""
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks_person = approver.rule_for(call.name, call.via) == "ask"
+        question_turn = self._asking if asks_person else nullcontext()
+        async with question_turn:
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        slot = nullcontext() if call.is_interactive else self._slots
+        async with slot:
+            return await _call_tool(call, self._toolset)
+
+
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    """Return the call that will run, or the result of one that cannot.
+
+    A tool that passes calls on is checked itself, then the tool that it names.
+    """
+    name = _name(call)
+    try:
+        arguments = _arguments(call)
+    except ValueError:
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
+    if resolved is None:
+        return tool_error(f"{name} was not called: it names no tool to call.")
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
+
+
+def _ready_call(
+    name: str, arguments: object, tools: CallableTools
+) -> _ReadyCall | ToolResult:
+    """Return a call whose arguments fit the tool's schema, else the model's error."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    given, complaint = check_arguments(arguments, schema)
+    if complaint is not None:
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(name, given, tools.is_interactive(name))
+
+
+def _arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    name = ready.name
+    limits = toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
+    timeout = None if ready.is_interactive else seconds
+    try:
+        async with asyncio.timeout(timeout) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        output = _cap_output(answer.output, limits.characters)
+        return answer._replace(output=output)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
+
+
+def _cap_output(output: Any, characters: int) -> Any:
+    """Return the output with the beginning and end of each long text, and a note."""
+    if isinstance(output, list):
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
+        return output
+    half = characters // 2
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
 # What was said lately, so that a log line or a notice appears once.
@@ -9857,6 +9963,129 @@ class RecentTexts:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.mcp_servers
 #
 # Remote MCP servers, from an administrator's JSON to tools of a request.
@@ -9872,8 +10101,8 @@ _TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
 def _is_address(value: object) -> bool:
-    one_word = isinstance(value, str) and value.split() == [value]
-    return one_word and url_parts(str(value)) is not None
+    is_one_word = isinstance(value, str) and value.split() == [value]
+    return is_one_word and url_parts(str(value)) is not None
 
 
 def _are_headers(value: object) -> bool:
@@ -9927,10 +10156,10 @@ def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
-        what = "it is not JSON"
+        problem = "it is not JSON"
         if isinstance(error, json.JSONDecodeError):
-            what += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+            problem += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
     rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     complaints: list[str] = []
@@ -9945,23 +10174,23 @@ def read_servers(text: str) -> RemoteServers:
         name = str(label) if is_label else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
-            what = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(what))
+            problem = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(problem))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
         unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
         if unknown:
-            what = f"keys of {name} are not sent: {', '.join(unknown)}"
-            notes.append(_servers_error(what))
+            names = ", ".join(unknown)
+            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
 
 
-def _servers_error(what: str) -> str:
+def _servers_error(problem: str) -> str:
     return (
-        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
         "valves of this pipe; until then, chats go on without."
     )
 
@@ -10037,8 +10266,11 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 _LONGEST_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MAX_DECLARED_TOOLS = 128
+"""Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
+"""What a `configuration_update` can change (types of openai-python 3.54.0)."""
 _UNSTATED = (None, {"type": "json_object"})
+"""Values that it cannot state: its format is a text or a `json_schema`."""
 
 
 class Turn(NamedTuple):
@@ -10154,6 +10386,8 @@ def append_turns(
     `turns` are those of its model from the last one that begins; `kinds` are the types
     of items that may be appended. In pro mode the configuration stays in the request.
     """
+    # "The 'configuration_update' item type is not supported with pro or tournament
+    # models." (OpenRouter, of gpt-6-astra)
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
@@ -10166,6 +10400,7 @@ def append_turns(
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
+        # A server's fields may be secret, so turns do not store it (`record_turn`).
         servers = [tool for tool in offered if tool["type"] == "mcp"]
         fields["tools"] = [*servers, *base["tools"]] or None
         added = [item for group in items.values() for item in group]
@@ -10192,6 +10427,8 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
     """Return a choice that leaves out what is declared and not offered any more."""
+    # A tool that is not offered any more stays declared: without it the beginning would
+    # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
     identities = {tool_identity(tool) for tool in offered}
     left = [tool for tool in declared if tool_identity(tool) in identities]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):
@@ -10287,6 +10524,48 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
         return None
     looks_secret = redact(value) != value
     return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
 
 
 # --------------------------------------------------------------------------------------
@@ -10527,10 +10806,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -10869,7 +11147,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "input_file":
             return _file_part(part)
     raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
+        "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
 
@@ -11038,7 +11316,8 @@ _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """Without one a text has no marker, and a search for them is cheap."""
 _MAX_PASSES = 5
-_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
 """The digits of a zero-width block, eight for each character of an id."""
 
 
@@ -11338,7 +11617,8 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = _keep_unsigned_safe(payload)
     if not payload:
         return None
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    model = str(wire.get("model") or "")
+    created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
         model=model,
@@ -11362,9 +11642,8 @@ def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
 
     The chat has the text of the last message only: it stands behind the marker.
     """
-    heads, last = payload[:-1], payload[-1:]
-    items = [item for item in heads if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *last])
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
     return tuple(item for item in safe if item is not None)
 
 
@@ -12108,7 +12387,7 @@ def _is_inert_inside(stem: str) -> bool:
 def picture_name(media_type: str) -> StoredName:
     """Return the name and the type of a picture that has only a type."""
     ending = _PICTURE_ENDINGS.get(media_type)
-    return stored_name(f"picture.{ending}" if ending else "picture")
+    return stored_name(f"image.{ending}" if ending else "image")
 
 
 # --------------------------------------------------------------------------------------
@@ -12202,9 +12481,17 @@ _LONGEST_OPEN = 4000
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 """Every alternative begins with one, too."""
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
+
+
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_BEGUN_TRACKING = _beginnings_of(_TRACKED)
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
@@ -12517,16 +12804,14 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.output_carrier
+# owui_chat.commentary
 #
-# Records carried by the host's own stored output of a message.
-#
-# The history is built in one way for all carriers: here the texts get the markers that
-# the chat does not show.
+# Commentary of the model: how the host stores it, and when it is the answer.
 # --------------------------------------------------------------------------------------
 
 
 COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
@@ -12539,239 +12824,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-_RECORD_TYPE = "openai_responses:kept"
-_RECORD_ID = "kept_"
-
-
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
-    return {
-        "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
-    }
-
-
-class _Place(NamedTuple):
-    """A place in an answer."""
-
-    number: int
-    """Of the part."""
-    offset: int
-    """In the text of the part."""
-
-
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
-
-
-def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
-
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
-    """
-    runs: dict[str, list[object]] = {}
-    first_id = ""
-    branch = list(walk_branch(messages, tip))
-    for answer_id, message in reversed(branch):
-        if message.get("role") == "user":
-            first_id = ""
-            continue
-        first_id = first_id or answer_id
-        runs.setdefault(first_id, []).append(message.get("output"))
-    if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
-    return runs
-
-
-def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
-) -> list[ChatPart]:
-    """Return a chat whose texts name the records in its `runs`.
-
-    An answer belongs to the stored message in front of it. One that differs from its
-    run is not changed.
-    """
-    restored: list[ChatPart] = []
-    answer: list[ChatPart] = []
-    run: Sequence[object] = ()
-    for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
-            answer = []
-            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
-    return [*restored, *_merge_output(answer, run)]
-
-
-def _merge_output(
-    answer: Sequence[ChatPart], outputs: Sequence[object]
-) -> Iterable[ChatPart]:
-    """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
-    records = [item for item in run if item.get("type") == _RECORD_TYPE]
-    if not records:
-        return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
-        return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
-
-
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
-    for item in run:
-        if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
-        elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
-
-
-def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
-) -> tuple[_Place | None, _Place | None]:
-    """Return where the next text of a run begins, and where it ends.
-
-    A changed text has no end, and begins if it is the first of its part. Code whose
-    card was deleted ends where it would begin.
-    """
-    number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
-        number, offset = number + 1, 0
-        whole = _part_text(answer, number)
-    gap = "\n" if offset else ""
-    if whole.startswith(gap + text, offset):
-        start = offset + len(gap)
-        return _Place(number, start), _Place(number, start + len(text))
-    if item.get("type") == CODE_CARD:
-        return None, place
-    is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
-        else:
-            restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
-    return restored
-
-
-def _cut_at_records(
-    part: ChatPart, ulids: Mapping[int, Sequence[str]]
-) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
-    if not isinstance(part, AssistantText):
-        return [AssistantText("", list(ulids.get(0, ()))), part]
-    starts = sorted({0, *ulids})
-    stops = [*starts[1:], None]
-    pieces: list[ChatPart] = []
-    for start, stop in zip(starts, stops, strict=True):
-        named = list(ulids.get(start, ()))
-        if start == 0:
-            named += part.ulids
-        pieces.append(AssistantText(part.text[start:stop].strip(), named))
-    return pieces
-
-
-def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
-    part = answer[number] if number < len(answer) else None
-    return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -12900,7 +12952,8 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    call_id, name = item["call_id"], item.get("name")
+    call_id = item["call_id"]
+    name = item.get("name")
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -12994,1415 +13047,6 @@ def _progress(ended: RunDone) -> str:
         if is_step or is_reasoning(item):
             texts += [text for _, text in item_texts(item) if text]
     return strip_tracking(_GAP.join(texts))
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.items
-#
-# The host's output items of one message, and the events that make them.
-#
-# The host builds these items from events. The place of an item counts over all responses
-# of a run, and each event has an empty `choices` delta for stream filters that look for
-# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
-#
-# The page shows a call before it has an output. The host would run a call that never gets
-# one, even if its arguments are incomplete, and would leave a call without a status out
-# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
-#
-# The host stores an item of unknown type unchanged and sends it to no model, and the page
-# draws nothing for one without `content`. So records can be stored as items:
-#
-#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
-#      "before": id of a message item, "kept": what a message key would hold}
-#
-# Without an item in `before` the record belongs to the end of its message.
-#
-# A chunk that shows files on the page has no choice: otherwise the host would send them
-# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
-# --------------------------------------------------------------------------------------
-
-
-def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument."""
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    else:
-        parts = [{"type": "input_text", "text": output}]
-    item = {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if event.failed else "completed",
-    }
-    for name in ("files", "embeds"):
-        if name in event.card:
-            item[name] = event.card[name]
-    return item
-
-
-def begun_host_item(item: Item) -> Item:
-    """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_host_item(begun), "arguments": ""}
-    return begun
-
-
-def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text; refusals are shown as well."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(part_text(part) for part in parts)
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
-    hidden = "encrypted_content"
-    return {k: v for k, v in item.items() if k != hidden and v is not None}
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-_NOT_RUN = "Error: this was not run, because the answer broke off."
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "output_text.delta",
-    "refusal": "output_text.delta",
-    "summary": "reasoning_summary_text.delta",
-    "reasoning": "reasoning_text.delta",
-    "arguments": "function_call_arguments.delta",
-    "code": "code.delta",
-}
-
-
-_FEW_FILES = 32
-"""So many are shown again with each file; of more the page is told less often."""
-
-
-class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
-
-    def __init__(self) -> None:
-        """Start without items."""
-        self.items: list[Item] = []
-        self.files: list[Item] = []
-        self._turn_start = 0
-        self._files_due = 0
-        self._answered: set[object] = set()
-        self._open_calls: dict[object, int] = {}
-        self._records: dict[object, int] = {}
-
-    def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item at the last place."""
-        place = len(self.items)
-        self.items.append(item)
-        self._note_call(place, item)
-        return _native("output_item.added", place, item=item)
-
-    def _note_call(self, place: int, item: Item) -> None:
-        """Remember which calls are open."""
-        call_id = item.get("call_id")
-        if is_call_output(item):
-            self._answered.add(call_id)
-            self._open_calls.pop(call_id, None)
-        elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = place
-
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
-        self.items[place] = item
-        self._note_call(place, item)
-        return _native("output_item.done", place, item=item)
-
-    def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
-        return self.end(place, {**self.items[place], **fields})
-
-    def add(self, item: Item) -> Chunks:
-        """Yield the events of an item that is complete at once."""
-        yield self.begin(item)
-        yield self.end(len(self.items) - 1, item)
-
-    def add_marker(self, marker: str) -> Chunks:
-        """Yield a separate message for a marker that no text follows."""
-        place = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_host_item(item))
-        yield self.end(place, item)
-
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
-        index_name = "summary_index" if kind == "summary" else "content_index"
-        fields = {
-            "item_id": self.items[place].get("id"),
-            index_name: 0,
-            "delta": text,
-        }
-        return _native(_DELTA_TYPES[kind], place, **fields)
-
-    def add_files(self, card: JsonObject) -> Chunks:
-        """Yield the files of a card; the page gets those of earlier cards again."""
-        files = card.get("files")
-        if not files:
-            return
-        yield host_event("files", {"files": files})
-        if self.files:
-            yield from self.show_files(files)
-        self.files += files
-
-    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
-        """Yield the chunk that shows files on the page only, with some `more`.
-
-        It has all files, so if they are many, it comes less often; the last one for
-        them.
-        """
-        count = len(self.files)
-        is_due = count > _FEW_FILES if is_last else count >= self._files_due
-        if not is_due:
-            return
-        self._files_due = count + count // _FEW_FILES
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
-        yield {**event, "choices": []}
-
-    def answer(self, event: ToolOutput) -> Chunks:
-        """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls.get(event.item["call_id"])
-        if place is not None and event.failed:
-            yield self.update(place, status="failed")
-        yield from self.add(output_host_item(event))
-
-    def break_off_calls(self) -> Chunks:
-        """Yield outputs for calls that a broken answer left open."""
-        for place in list(self._open_calls.values()):
-            yield from self.break_off(place, _NOT_RUN)
-
-    def break_off(self, place: int, why: str) -> Chunks:
-        """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(place, status="incomplete")
-        output = {"call_id": self.items[place].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
-
-    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
-        """Yield the events of a record, which may replace an earlier one.
-
-        `place` is that of the item whose text follows.
-        """
-        before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
-        earlier = self._records.setdefault(record["id"], len(self.items))
-        if earlier < len(self.items):
-            yield self.update(earlier, kept=record["kept"])
-        else:
-            yield from self.add(record)
-
-    def add_details(self, turn: TurnDetails) -> Chunks:
-        """Yield the reasoning of a response again, now with its details, if any."""
-        places = range(self._turn_start, len(self.items))
-        self._turn_start = len(self.items)
-        for place in places:
-            if is_reasoning(self.items[place]):
-                yield self.update(place, reasoning_details=list(turn.details))
-                return
-
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    """Return an event of the Responses API as the host takes it."""
-    return {
-        "type": f"response.{kind}",
-        "output_index": place,
-        **fields,
-        "choices": [{"index": 0, "delta": {}}],
-    }
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.hosted
-#
-# What the page shows of the items that OpenAI's own tools make.
-#
-# A picture stands above the text, in the message's list of files. The host stores the
-# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
-# unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
-# Of several `files` events the page would show only the last one, although the host
-# stores all of them.
-#
-# In its older mode of tools the host takes code at the end of an answer for a request to
-# run it, and calls the pipe again (the same, "Rounds of tools").
-#
-# The page has cards for searches on the web and in files, which show the queries. The
-# pages that were found are in a status line (docs/reference/open-webui.md, "Native
-# events").
-#
-# A call of a remote server looks like a call of the host's own tools. The host never runs
-# it, because it has an output, or because it was not complete.
-# --------------------------------------------------------------------------------------
-
-
-class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that they join."""
-        self._shown = shown
-        self._open: dict[int, _HostedItem] = {}
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-        index = event.output_index
-        if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
-            if card:
-                self._open[index] = card(self._shown)
-        if index in self._open:
-            yield from self._open[index].render(event)
-        if isinstance(event, ItemDone):
-            self._open.pop(index, None)
-            if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_message(event.item))
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-        for item in self._open.values():
-            yield from item.render(event)
-
-
-class _HostedItem:
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._place = len(shown.items)
-
-    def render(self, event: RunEvent) -> Chunks:
-        """Yield the chunks for an event."""
-        raise NotImplementedError
-
-
-_REFUSED = "The picture was not drawn: the safety system refused it."
-_FAILED = "The picture could not be drawn."
-_BROKE_OFF = "The answer broke off before the picture was finished."
-
-
-class _ImageHostItem(_HostedItem):
-    """A picture: a status line, sketches, and the file at the end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                yield status_chunk("Drawing a picture")
-            case PartialImage():
-                sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
-            case ItemDone():
-                yield from self._end(event)
-                yield from self._shown.add_files(event.card)
-            case _:
-                yield from self._note(_BROKE_OFF)
-                yield from self._shown.show_files()
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield that the picture is there, or why it is not."""
-        notes = event.card.get("notes")
-        if notes:
-            yield from self._note(notes[0])
-        elif event.item.get("result"):
-            yield status_chunk("Picture drawn")
-        else:
-            yield from self._note(_failure(event.item))
-
-    def _note(self, message: str) -> Chunks:
-        """Yield a text that the page draws and that no later turn contains."""
-        number = len(self._shown.items)
-        note = {
-            "type": "openai_responses:note",
-            "id": f"note_{number}",
-            "content": [{"type": "output_text", "text": f"*{message}*"}],
-        }
-        yield from self._shown.add(note)
-
-
-def _failure(item: Item) -> str:
-    """Return why a picture was not drawn."""
-    code = value_at(item, "error", "code")
-    return _REFUSED if code == "moderation_blocked" else _FAILED
-
-
-_BROKEN_CODE = "The answer broke off before the code had run."
-
-
-class _CodeHostItem(_HostedItem):
-    """Code that runs at OpenAI, with its files."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
-        self._code: list[str] = []
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
-            case TextDelta():
-                self._code.append(event.text)
-                yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemDone():
-                yield self._shown.end(self._place, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
-            case _:
-                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(self._place, status="incomplete", code=code)
-
-
-class _SearchHostItem(_HostedItem):
-    """A search on the web or in files, with a line of the pages that it found."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
-            case ItemDone():
-                yield self._shown.end(self._place, _search_host_item(event.item))
-                if search_pages(event.item):
-                    yield _pages_chunk(event.item)
-            case RunDone():
-                yield self._shown.update(self._place, status="incomplete")
-
-
-def _pages_chunk(item: Item) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    addresses = [strip_tracking(address) for address in search_pages(item)]
-    pages = list(dict.fromkeys(addresses))
-    description = f"Searched {plural(len(pages), 'site')}"
-    queries = ", ".join(search_queries(item))
-    if queries:
-        description += f" for {queries}"
-    status = {
-        "action": "web_search",
-        "description": description,
-        "urls": pages,
-        "done": True,
-    }
-    return host_event("status", status)
-
-
-def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them for nobody."""
-    shown = {
-        name: value
-        for name, value in item.items()
-        if name != "results" and value is not None
-    }
-    if isinstance(item.get("action"), dict):
-        shown["action"] = _search_action(item["action"])
-    return shown
-
-
-def _search_action(action: Item) -> Item:
-    """Return what a search did, without its sources and tracking."""
-    shown = {name: value for name, value in action.items() if name != "sources"}
-    if isinstance(shown.get("url"), str):
-        shown["url"] = strip_tracking(shown["url"])
-    return shown
-
-
-_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
-
-
-class _McpCallHostItem(_HostedItem):
-    """A call of a remote server, which has its output at its end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
-            case TextDelta():
-                yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemDone():
-                has_failed = remote_failed(event.item)
-                status = "failed" if has_failed else "completed"
-                card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._place, card)
-                _, output = remote_pair(event.item)
-                answer = ToolOutput(event.output_index, output, has_failed)
-                yield from self._shown.add(output_host_item(answer))
-            case RunDone():
-                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-def _mcp_call_host_item(item: Item, status: str) -> Item:
-    """Return a call of a remote server as one of the host's own."""
-    call, _ = remote_pair(item)
-    return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-def _list_message(item: Item) -> str:
-    """Return the status line about the list of a remote server's tools."""
-    label, tools = item.get("server_label"), item.get("tools")
-    if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {plural(len(tools), 'tool')}."
-
-
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
-    "web_search_call": _SearchHostItem,
-    "file_search_call": _SearchHostItem,
-    "mcp_call": _McpCallHostItem,
-    "code_interpreter_call": _CodeHostItem,
-    "image_generation_call": _ImageHostItem,
-}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.commentary
-#
-# Commentary of the model, shown as progress beside the answer.
-#
-# The page draws the text of an item of unknown type at its place between the cards, and
-# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
-# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
-# turn"). So commentary is a quotation in an item of our own:
-#
-#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
-#
-# If a run ends with commentary, that is the answer, because there is no other.
-# --------------------------------------------------------------------------------------
-
-
-class Commentary:
-    """Shows one message of commentary; `place` is that of its item.
-
-    `_length` counts the characters of its quotation, `_stored_length` those that the
-    host has stored.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
-        self.place = len(shown.items)
-        self._shown = shown
-        self._quoted: list[str] = []
-        self._length = 0
-        self._stored_length = 0
-        self._ended: ItemDone | None = None
-        self._marker = ""
-        self._marker_place = self.place
-
-    def render(self, event: ItemEvent, marker: str) -> Chunks:
-        """Yield the chunks for an event of the item; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from self._shown.add_files(event.card)
-
-    def break_off(self) -> Chunks:
-        """Yield the end of commentary that the run did not end."""
-        if self._ended is None:
-            yield self._whole("incomplete")
-
-    def become_answer(self, closing: Item | None) -> Chunks:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
-        if self._ended is None or self._ended.item != closing:
-            return
-        if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.place]
-            emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.place, emptied)
-        head = {"id": self._shown.items[self._marker_place].get("id")}
-        answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_place, answer)
-
-    def _grow(self, text: str) -> Chunks:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
-        if not text:
-            return
-        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
-        self._quoted.append(quoted)
-        self._length += len(quoted)
-        if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.place, "text", quoted)
-        else:
-            yield self._whole("in_progress")
-
-    def _whole(self, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
-        self._stored_length = self._length
-        item = self._shown.items[self.place]
-        whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.place, whole)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker behind it."""
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
-        if marker:
-            self._marker = marker
-            self._marker_place = len(self._shown.items)
-            yield from self._shown.add_marker(marker)
-
-
-def _quotation(text: str) -> str:
-    """Return a text as a quotation in Markdown."""
-    return "> " + _continued_quotation(text) if text else ""
-
-
-def _continued_quotation(text: str) -> str:
-    """Return more text of a quotation that has begun."""
-    return text.replace("\n", "\n> ")
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page draws none without a text."""
-    return {
-        "type": COMMENTARY_TYPE,
-        "id": item.get("id") or "",
-        "status": status,
-        "content": [{"type": "output_text", "text": text}] if text else [],
-    }
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.render.native
-#
-# Run events as Open WebUI's native events, and the last status line of an answer.
-#
-# The host builds the items that it shows and stores from events of the Responses API, so
-# a run looks like Open WebUI's own and is the same after a reload. The events differ from
-# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
-# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
-# encrypted content, and an empty `choices` delta for stream filters that look for one.
-# --------------------------------------------------------------------------------------
-
-
-def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known.
-
-    The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
-    parts = [f"{word} {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(format_money(ended.cost))
-    if notes:
-        parts.append(plural(notes, "note"))
-    if ended.usage_note:
-        parts.append(ended.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
-
-_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
-
-
-def _end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        yield from shown.add(end)
-
-
-class HostedView(Protocol):
-    """Shows the items of OpenAI's own tools, like `HostedItems`."""
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-
-
-class NativeRenderer:
-    """Shows one run; `shown` has what the host stored so far.
-
-    Of each item on the page, by its output index: its place among the host's items,
-    the marker in front of its text, when it began, and the part of its last text.
-    """
-
-    def __init__(
-        self,
-        now: Callable[[], float],
-        make_hosted: Callable[[OutputItems], HostedView] | None = None,
-    ) -> None:
-        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
-
-        Without the latter they are not shown, and there is no last status line.
-        """
-        self._now = now
-        self._began = now()
-        self.shown = OutputItems()
-        self._hosted = make_hosted(self.shown) if make_hosted else None
-        self._commentary: dict[int, Commentary] = {}
-        self._next_marker = ""
-        self._notes = 0
-        self._places: dict[int, int] = {}
-        self._markers: dict[int, str] = {}
-        self._started: dict[int, float] = {}
-        self._last_part: dict[int, int] = {}
-
-    def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
-        match event:
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event)
-            case ItemAdded() if _is_shown(event.item):
-                yield self._start(event)
-            case ItemDone() if event.output_index in self._places:
-                yield from self._end(event)
-            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._render_other(event)
-            case Marker():
-                self._next_marker = event.text
-            case ToolOutput():
-                yield from self.shown.answer(event)
-            case RunDone():
-                yield from self._end_run(event)
-            case _:
-                yield from self._render_beside(event)
-
-    def _render_other(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
-        index = event.output_index
-        if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self.shown)
-        if index in self._commentary:
-            yield from self._commentary[index].render(event, self._take_marker())
-        elif self._hosted:
-            yield from self._hosted.render(event)
-
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks for events that are not items of the run."""
-        match event:
-            case SourceCited():
-                yield host_event("source", event.source)
-            case Status():
-                if event.sentence:
-                    self._notes += 1
-                yield status_chunk(event.sentence)
-            case StoredRecord():
-                yield from self.shown.add_record(event, self._place_of(event))
-            case TurnDetails():
-                yield from self.shown.add_details(event)
-
-    def _place_of(self, stored: StoredRecord) -> int | None:
-        """Return the place of the item that a record belongs to; None for the end."""
-        index = stored.output_index
-        if index is None:
-            return None
-        commentary = self._commentary.get(index)
-        return commentary.place if commentary else self._places.get(index)
-
-    def _take_marker(self) -> str:
-        """Return the marker that waits for the next text, once."""
-        marker = self._next_marker
-        self._next_marker = ""
-        return marker
-
-    def _end_run(self, event: RunDone) -> Chunks:
-        """Yield the end of what is open, the last lines, and the usage."""
-        if self._hosted:
-            yield from self._hosted.break_off(event)
-        for commentary in self._commentary.values():
-            yield from commentary.break_off()
-        closing = closing_commentary(event.output)
-        for commentary in self._commentary.values():
-            yield from commentary.become_answer(closing)
-        has_failed = event.ending.is_failure
-        if has_failed:
-            yield from self.shown.break_off_calls()
-        marker = self._take_marker()
-        if marker:
-            yield from self.shown.add_marker(marker)
-        yield from self.shown.show_files(is_last=True)
-        yield from _end_after_code(self.shown)
-        if self._has_closing_line(event):
-            seconds = self._now() - self._began
-            yield status_chunk(_closing_line(seconds, event, self._notes))
-        usage = host_usage(event)
-        if usage:
-            yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if has_failed:
-            yield error_chunk(event.ending.sentence)
-
-    def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes."""
-        if self._hosted is None:
-            return False
-        if event.ending.is_failure:
-            return self._notes > 0
-        return not open_calls(event.output)
-
-    def _start(self, event: ItemAdded) -> Chunk:
-        """Return the beginning of an item."""
-        self._places[event.output_index] = len(self.shown.items)
-        self._started[event.output_index] = self._now()
-        return self.shown.begin(begun_host_item(event.item))
-
-    def _grow(self, event: TextDelta) -> Chunks:
-        """Yield more text, behind the marker that waited for it."""
-        marker = self._take_marker()
-        if marker:
-            self._markers[event.output_index] = marker
-        text = marker + self._gap(event) + event.text
-        if text:
-            yield self.shown.grow(self._places[event.output_index], event.kind, text)
-
-    def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
-        is_thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if is_thought and event.part != last_part else ""
-
-    def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item, or its other form; a failed thought frees its index."""
-        index = event.output_index
-        place = self._places[index]
-        match item_type(event.item):
-            case _ if event.item == NO_THOUGHT:
-                del self._places[index]
-                item = {**self.shown.items[place], "type": "openai_responses:end"}
-            case "message":
-                text = self._markers.get(index, "") + event.shown
-                item = message_host_item(event.item, text)
-            case "reasoning":
-                seconds = self._now() - self._started[index]
-                item = reasoning_host_item(event.item, round(seconds))
-            case _:
-                item = call_host_item(event.item)
-        yield self.shown.end(place, item)
-        yield from self.shown.add_files(event.card)
-
-
-def _is_shown(item: Item) -> bool:
-    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.details_carrier
-#
-# Records carried by the `reasoning_details` of reasoning items.
-#
-# The host stores the details of a reasoning item and returns them with later requests for
-# the same model, but without their places in the message (docs/reference/open-webui.md,
-# "Reasoning details"). So each entry names its response and its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# The `signature` of a response's first entry holds for them all, because clients can send
-# entries of their own; earlier writers signed each entry. Of others only what cannot harm
-# is read (`storage.records`).
-#
-# A message is stored without its text if the shown text is the same. Texts get the names
-# of their records, so that the history is built in one way for all carriers.
-# --------------------------------------------------------------------------------------
-
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
-    """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
-    ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses in the details of a message of the host, in order."""
-    turns: dict[str, list[Item]] = {}
-    for entry in content_parts(details):
-        if isinstance(entry.get("index"), int):
-            turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
-
-
-def _is_entry(entry: Item) -> bool:
-    """Say whether an entry is a complete entry of ours."""
-    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
-        return False
-    kind = entry.get("type")
-    if kind == _TURN:
-        return True
-    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    return is_whole and "type" in as_mapping(entry.get("item"))
-
-
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
-    """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
-    if is_signed(head, sign, carried):
-        items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
-    origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append((item, shown))
-        elif safe:
-            used.append((safe, _length(shown) if shown else shown))
-    return used
-
-
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
-    """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
-    if entry["type"] == _REASONING:
-        item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
-
-
-def _length(shown: str | int) -> int:
-    return shown if isinstance(shown, int) else len(shown)
-
-
-def restore_from_details(
-    parts: Iterable[ChatPart], sign: Sign | None
-) -> tuple[list[ChatPart], dict[str, Record]]:
-    """Return a chat whose texts name the records in its details, and those by id.
-
-    Records without a text stand at the end of their run.
-    """
-    records: dict[str, Record] = {}
-    restored: list[ChatPart] = []
-    textless: list[AssistantText] = []
-    for part in parts:
-        if isinstance(part, AssistantText) and part.details:
-            turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
-            continue
-        if isinstance(part, UserMessage):
-            restored += textless
-            textless = []
-        restored.append(part)
-    return [*restored, *textless], records
-
-
-def _name_records(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
-    texts = iter(_split_text(content if content.strip() else "", shown_texts))
-    for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
-            payload = []
-    for text in texts:
-        yield AssistantText(text)
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id."""
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
-    )
-
-
-def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    texts: list[str] = []
-    start = 0
-    for text in shown[:-1]:
-        length = _length(text)
-        end = start + length
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    rest = content[start:]
-    return [*texts, rest] if rest else texts
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.images
-#
-# Pictures that an answer made, as they are stored and sent back.
-# --------------------------------------------------------------------------------------
-
-
-def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_image_call(event.item) or not files:
-        return event.item
-    stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
-        stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
-
-
-def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_image_call(item) and isinstance(item.get("stored"), str)
-
-
-def stored_image_ids(
-    parts: Iterable[ChatPart], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    if not file_ids:  # the texts need not be searched
-        return []
-    ulids: set[str] = set()
-    for part in parts:
-        if isinstance(part, AssistantText):
-            ulids.update(part.ulids)
-            ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
-
-
-def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
-
-    A picture that the user may no longer read is left out.
-    """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.recorder
-#
-# Decides what of a run is recorded, and where its marker stands.
-#
-# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows. Then one record holds them, and its marker stands
-# at the beginning of that text, or behind commentary, which the record holds whole.
-# Reasoning that nothing followed is not stored, because the API would refuse it alone.
-#
-# In a chat without a row each finished response is put into the host's
-# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
-# "Reasoning details").
-# --------------------------------------------------------------------------------------
-
-
-Carrier = Literal["markers", "output", "details"]
-
-
-class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
-
-    model: str
-    message_id: str
-    origin: Origin
-    keeps_reasoning: bool
-    cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
-    carrier: Carrier = "markers"
-    sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
-
-
-class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
-
-    record: Record
-    output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
-
-
-class Recorder:
-    """Collects what is recorded of one message during its run."""
-
-    def __init__(
-        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
-    ) -> None:
-        """Take what gives a new record its id and time."""
-        self._scope = scope
-        self._new_record = new_record
-        self._pending: list[tuple[int, Item]] = []
-        self._messages: dict[int, Item] = {}
-        self._records: dict[int, Record] = {}
-        self._after_message = False
-        self._commentary: set[int] = set()
-        self._last_commentary: tuple[ItemDone, Record] | None = None
-        self._turn: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
-        if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return [event]
-        if self._scope.carrier == "details":
-            return [*self._collect_turn(event), event]
-        return [*self._collect(event), event]
-
-    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the records of an event, with their markers.
-
-        The record of a message comes with its first delta, and again, changed, with its
-        end if only the end shows what has to be stored. The record of commentary comes
-        with its end.
-        """
-        match event:
-            case ItemAdded() if is_commentary(event.item):
-                self._commentary.add(event.output_index)
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = event.item
-            case TextDelta() if event.output_index in self._messages:
-                item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item, event.kind)
-            case ItemDone() if event.output_index in self._commentary:
-                yield from self._add_commentary(event)
-            case ItemDone() if item_type(event.item) == "message":
-                self._messages.pop(event.output_index, None)
-                self._after_message = True
-                yield from self._amend(event)
-            case ItemDone():
-                self._wait(event.output_index, stored_item(event))
-            case RunDone():
-                yield from self._close(event)
-
-    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the details of a response at its end."""
-        if isinstance(event, ItemDone):
-            self._turn[event.output_index] = (stored_item(event), event.shown)
-        elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = self._take_turn()
-            name, _ = self._new_record()
-            origin, sign = self._scope.origin, self._scope.sign
-            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
-
-    def _take_turn(self) -> list[tuple[Item, str]]:
-        """Return the items of the response that has ended, each with its shown text.
-
-        Of commentary the host returns only the text of the closing one.
-        """
-        turn = [self._turn[index] for index in sorted(self._turn)]
-        self._turn = {}
-        closing = closing_commentary([item for item, _ in turn])
-        pairs: list[tuple[Item, str]] = []
-        for item, shown in turn:
-            is_returned = not is_commentary(item) or item == closing
-            pairs.append((item, shown if is_returned else ""))
-        return pairs
-
-    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
-        """Yield the records of the end: final commentary, and items without a text.
-
-        The chat shows the text of final commentary as the answer.
-        """
-        if self._last_commentary:
-            ended, record = self._last_commentary
-            if ended.item == closing_commentary(event.output):
-                shown = text_digest(ended.shown)
-                yield NewRecord(record._replace(shown=shown), None)
-        self._drop_trailing_reasoning()
-        if self._pending:
-            yield from self._with_marker(self._take_record(), None)
-
-    def _drop_trailing_reasoning(self) -> None:
-        """Drop reasoning that nothing followed: the API would refuse it alone."""
-        while self._pending:
-            _, last = self._pending[-1]
-            if not is_reasoning(last):
-                return
-            self._pending.pop()
-
-    def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order.
-
-        The chat returns what a remote server said: its card has it.
-        """
-        if not self._is_kept(item):
-            return
-        for replayed in replay_items(item):
-            if not is_call_output(replayed):
-                insort(self._pending, (index, replayed), key=itemgetter(0))
-
-    def _is_kept(self, item: Item) -> bool:
-        """Say whether an item is recorded, which the chat does not show as it is."""
-        if is_call(item):
-            return item.get("status") != "incomplete"
-        is_update = item_type(item) == CONFIGURATION
-        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
-            return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item)
-
-    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
-        """Yield the record of a message that begins, if it needs one.
-
-        Without a phase the text itself is all there is to know of the message.
-        """
-        has_phase = bool(item.get("phase"))
-        is_marked = self._scope.cites or has_phase or self._after_message
-        if not self._pending and not is_marked and kind != "refusal":
-            return
-        if self._pending and not has_phase:
-            record = self._take_record()
-        else:
-            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            record = self._take_record(unshown)
-        self._records[index] = record
-        yield from self._with_marker(record, index)
-
-    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of an ended message, if it is not what was written.
-
-        The host strips texts. A marker would have to stand in front of this one.
-        """
-        record = self._records.pop(ended.output_index, None)
-        text = message_text(ended.item)
-        if record is None:
-            host_strips = text != text.strip()
-            can_record = self._scope.carrier == "output" and not self._pending
-            if not host_strips or not can_record:
-                return
-            record = self._take_record()
-        amended = _with_ended_message(record, ended, text)
-        if amended != record:
-            yield NewRecord(amended, ended.output_index)
-
-    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of commentary, whose text the host does not return."""
-        if message_text(ended.item).strip():
-            self._after_message = True
-            record = self._take_record(_stored_message(ended.item))
-            self._last_commentary = (ended, record)
-            yield from self._with_marker(record, ended.output_index)
-
-    def _with_marker(
-        self, record: Record, index: int | None
-    ) -> Iterator[_RecorderEvent]:
-        yield NewRecord(record, index)
-        if self._scope.carrier == "markers":
-            yield Marker(format_marker(record.kind, record.ulid))
-
-    def _take_record(self, message: Item | None = None) -> Record:
-        """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_record()
-        payload = [item for _, item in self._pending]
-        if message is not None:
-            payload.append(message)
-        self._pending = []
-        return Record(
-            ulid=ulid,
-            model=self._scope.model,
-            created_at=created_at,
-            payload=tuple(payload),
-            message_id=self._scope.message_id,
-            origin=self._scope.origin,
-        )
-
-
-def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
-    """Return the record of a message as its end shows it; `text` is the model's.
-
-    A message that is all text needs no item of its own behind others.
-    """
-    before = [item for item in record.payload if item_type(item) != "message"]
-    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    payload = before if before and is_plain else [*before, kept]
-    shown = "" if ended.shown == text else text_digest(ended.shown)
-    return record._replace(payload=tuple(payload), shown=shown)
-
-
-def _stored_message(item: Item) -> Item:
-    """Return a message as it is stored; its short form has no type."""
-    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -14555,16 +13199,14 @@ GONE_FILE = (
     "send it again."
 )
 _UNKNOWN_PICTURE = (
-    "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
-    "does not move: convert it and send it again."
+    "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
+    "without animation: convert it and send it again."
 )
 _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = (
-    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
-)
+_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -14573,7 +13215,7 @@ _LONGEST_URL = 66_000_000
 _MAX_PICTURES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"[An image or file is left out: one request takes {_MAX_PICTURES} images and "
     f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
@@ -14744,12 +13386,12 @@ def _with_readable_images(
 
     The host puts the attached pictures into a message in their order, without names.
     """
-    count = sum(bool(part.get("image_url")) for part in message.content)
-    if not count:
+    images = [part for part in message.content if part.get("image_url")]
+    if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != count:
-        names = [""] * count
+    if len(names) != len(images):
+        names = ["" for _ in images]
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -14771,13 +13413,13 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
         readable = _readable_url(url)
         problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
     if not readable:
-        return problem.format(name or "A picture")
+        return problem.format(name or "An image")
     return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
@@ -14843,7 +13485,7 @@ def _assign_images(
     """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
+        shares = [0 for _ in outputs]
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []
@@ -14864,6 +13506,82 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
                 kinds = [item_type(part) for part in content_parts(item.get("output"))]
                 counts[str(call_id)] = kinds.count("input_image")
     return counts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directive_words
+#
+# What Open WebUI's page says for two wishes, in each of its languages.
+#
+# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# --------------------------------------------------------------------------------------
+
+
+DETAILED = """
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
+"""
+
+CONCISE = """
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
+"""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directives
+#
+# The wishes "Add Details" and "More Concise" for a new version of an answer.
+#
+# The page sends the words of its own language as a last user message, behind the old
+# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+# "Around the user's message"). If the model has a verbosity, that is set instead. The
+# request then ends with the question and begins like the request of the old answer, so
+# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
+# because the new one replaces it. A wish in a person's own words is left to the model.
+# --------------------------------------------------------------------------------------
+
+
+def words_digest(words: str) -> str:
+    """Return the key of the table for words of the page."""
+    return hex_digest(words.strip())[:6]
+
+
+def take_directive(
+    parts: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
+    """Return the chat up to its question, and the requested verbosity.
+
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish, as hosts do from 0.12 on.
+    """
+    users = user_messages(parts)
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+
+
+def _requested_verbosity(message: UserMessage) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
+    digest = words_digest(message_text(message.item))
+    if digest in DETAILED.split():
+        return "high"
+    if digest in CONCISE.split():
+        return "low"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -15189,79 +13907,1701 @@ def _read_context(wire: Any) -> SentContext:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.input.directive_words
+# owui_chat.storage.details_carrier
 #
-# What Open WebUI's page says for two wishes, in each of its languages.
+# Records carried by the `reasoning_details` of reasoning items.
 #
-# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
 # --------------------------------------------------------------------------------------
 
 
-DETAILED = """
-03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
-29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
-5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
-830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
-aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
-eed41b f6374c f87c63 fa34f8
-"""
-
-CONCISE = """
-0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
-36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
-63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
-891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
-b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
-f7c9fe fd7fb4
-"""
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
 
 
-# --------------------------------------------------------------------------------------
-# owui_chat.input.directives
-#
-# The wishes "Add Details" and "More Concise" for a new version of an answer.
-#
-# The page sends the words of its own language as a last user message, behind the old
-# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
-# "Around the user's message"). If the model has a verbosity, that is set instead. The
-# request then ends with the question and begins like the request of the old answer, so
-# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-# because the new one replaces it. A wish in a person's own words is left to the model.
-# --------------------------------------------------------------------------------------
+class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
+    items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
+    origin: Origin
+    notes: Mapping[str, Any]
 
 
-def words_digest(words: str) -> str:
-    """Return the key of the table for words of the page."""
-    return hex_digest(words.strip())[:6]
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
 
-
-def take_directive(
-    parts: Sequence[ChatPart], *, is_guided: bool
-) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the requested verbosity.
-
-    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish, as hosts do from 0.12 on.
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run.
     """
-    users = user_messages(parts)
-    if len(users) < 2:
-        return list(parts), ""
-    question, wish = list(users)[-2:]
-    verbosity = _requested_verbosity(users[wish])
-    is_announced = is_guided or wish == question + 1
-    if not (verbosity and is_announced):
-        return list(parts), ""
-    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)
+    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def _requested_verbosity(message: UserMessage) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    if digest in CONCISE.split():
-        return "low"
-    return ""
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
+    turns: dict[str, list[Item]] = {}
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}
+    kept = omit_shown_text(typed, shown)
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
+
+
+def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    return is_whole and "type" in as_mapping(entry.get("item"))
+
+
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
+    head = entries[0]
+    carried = entries[1:]
+    if is_signed(head, sign, carried):
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(notes))
+
+
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
+
+
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    """Return the item of an entry, and its text or the length of that."""
+    item = entry["item"]
+    shown = entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
+
+
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
+            continue
+        if isinstance(part, UserMessage):
+            restored += textless
+            textless = []
+        restored.append(part)
+    return [*restored, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    """Yield the pieces of a text behind their records, which are added.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
+    for turn in turns:
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.output_carrier
+#
+# Records carried by the host's own stored output of a message.
+#
+# The history is built in one way for all carriers: here the texts get the markers that
+# the chat does not show.
+# --------------------------------------------------------------------------------------
+
+
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
+
+
+def record_item(ulid: str, value: JsonObject) -> Item:
+    """Return a record as an item of the output; `before` is empty for the end.
+
+    Whoever shows the answer writes the id of the message item that follows into it.
+    """
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{ulid}",
+        "before": "",
+        "kept": dict(value),
+    }
+
+
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
+
+
+def output_values(messages: JsonObject) -> dict[str, Any]:
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for message in messages.values()
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
+    }
+
+
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[object]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
+    """
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
+        if message.get("role") == "user":
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
+    return runs
+
+
+def restore_from_outputs(
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
+) -> list[ChatPart]:
+    """Return a chat whose texts name the records in its `runs`.
+
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
+    """
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
+    run: Sequence[object] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
+
+
+def _merge_output(
+    answer: Sequence[ChatPart], outputs: Sequence[object]
+) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
+    run = [item for output in outputs for item in content_parts(output)]
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
+
+
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
+
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
+    """
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
+    for item in run:
+        if is_call_output(item):
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif _host_text(item):
+            start, place = _find_text(answer, place, item)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
+
+
+def _find_text(
+    answer: Sequence[ChatPart], place: _Place, item: Item
+) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
+    text = _host_text(item)
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number += 1
+        offset = 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
+    if item.get("type") == CODE_CARD:
+        return None, place
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
+
+
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
+
+
+def _with_records(
+    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
+    for item in records:
+        before = item.get("before")
+        place = places.get(str(before)) if before else end
+        if place:
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
+
+
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
+
+
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.images
+#
+# Pictures that an answer made, as they are stored and sent back.
+# --------------------------------------------------------------------------------------
+
+
+def stored_item(event: ItemDone) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_image_call(event.item) or not files:
+        return event.item
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
+
+
+def is_stored_image(item: JsonObject) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_image_call(item) and isinstance(item.get("stored"), str)
+
+
+def stored_image_ids(
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures in the answers of a chat."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+
+
+def restore_images(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by id.
+
+    A picture that the user may no longer read is left out.
+    """
+    return {
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        for ulid, record in records.items()
+    }
+
+
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
+    for item in payload:
+        if not is_stored_image(item):
+            yield item
+        elif item["stored"] in pictures:
+            yield {**item, "result": pictures[item["stored"]]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.items
+#
+# The host's output items of one message, and the events that make them.
+#
+# The host builds these items from events. The place of an item counts over all responses
+# of a run, and each event has an empty `choices` delta for stream filters that look for
+# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+#
+# The page shows a call before it has an output. The host would run a call that never gets
+# one, even if its arguments are incomplete, and would leave a call without a status out
+# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
+#
+# The host stores an item of unknown type unchanged and sends it to no model, and the page
+# draws nothing for one without `content`. So records can be stored as items:
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
+#      "before": id of a message item, "kept": what a message key would hold}
+#
+# Without an item in `before` the record belongs to the end of its message.
+#
+# A chunk that shows files on the page has no choice: otherwise the host would send them
+# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
+# --------------------------------------------------------------------------------------
+
+
+def call_host_item(item: Item) -> Item:
+    """Return a call in the host's form; the text of a custom call is an argument."""
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_host_item(event: ToolOutput) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    call_id = event.item["call_id"]
+    output = event.item["output"]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    else:
+        parts = [{"type": "input_text", "text": output}]
+    item = {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+    }
+    for name in ("files", "embeds"):
+        if name in event.card:
+            item[name] = event.card[name]
+    return item
+
+
+def begun_host_item(item: Item) -> Item:
+    """Return an item at its beginning; its texts follow as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_host_item(begun), "arguments": ""}
+    return begun
+
+
+def message_host_item(item: Item, text: str) -> Item:
+    """Return a message with one text; refusals are shown as well."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_host_item(item: Item, seconds: int) -> Item:
+    """Return reasoning with its texts as one part each, and its duration."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(part_text(part) for part in parts)
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Remove fields that readers of the chat cannot use and others should not get."""
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+_FEW_FILES = 32
+"""So many are shown again with each file; of more the page is told less often."""
+
+
+class OutputItems:
+    """Makes the events; `items` and `files` are what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Start without items."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+        self._turn_start = 0
+        self._files_due = 0
+        self._answered: set[object] = set()
+        self._open_calls: dict[object, int] = {}
+        self._records: dict[object, int] = {}
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item at the last place."""
+        place = len(self.items)
+        self.items.append(item)
+        self._note_call(place, item)
+        return _native("output_item.added", place, item=item)
+
+    def _note_call(self, place: int, item: Item) -> None:
+        """Remember which calls are open."""
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = place
+
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `place`."""
+        self.items[place] = item
+        self._note_call(place, item)
+        return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
+
+    def add(self, item: Item) -> Chunks:
+        """Yield the events of an item that is complete at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Chunks:
+        """Yield a separate message for a marker that no text follows."""
+        place = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_host_item(item))
+        yield self.end(place, item)
+
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta."""
+        index_name = "summary_index" if kind == "summary" else "content_index"
+        fields = {
+            "item_id": self.items[place].get("id"),
+            index_name: 0,
+            "delta": text,
+        }
+        return _native(_DELTA_TYPES[kind], place, **fields)
+
+    def add_files(self, card: JsonObject) -> Chunks:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        files = card.get("files")
+        if not files:
+            return
+        yield host_event("files", {"files": files})
+        if self.files:
+            yield from self.show_files(files)
+        self.files += files
+
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
+        """Yield the chunk that shows files on the page only, with some `more`.
+
+        It has all files, so if they are many, it comes less often; the last one for
+        them.
+        """
+        count = len(self.files)
+        is_due = count > _FEW_FILES if is_last else count >= self._files_due
+        if not is_due:
+            return
+        self._files_due = count + count // _FEW_FILES
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        yield {**event, "choices": []}
+
+    def answer(self, event: ToolOutput) -> Chunks:
+        """Yield the output of a call in the form in which the host would store it."""
+        place = self._open_calls.get(event.item["call_id"])
+        if place is not None and event.failed:
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
+
+    def break_off_calls(self) -> Chunks:
+        """Yield outputs for calls that a broken answer left open."""
+        for place in list(self._open_calls.values()):
+            yield from self.break_off(place, _NOT_RUN)
+
+    def break_off(self, place: int, why: str) -> Chunks:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+
+    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+        """Yield the events of a record, which may replace an earlier one.
+
+        `place` is that of the item whose text follows.
+        """
+        before = "" if place is None else self.items[place].get("id") or ""
+        record = {**stored.item, "before": before}
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
+
+    def add_details(self, turn: TurnDetails) -> Chunks:
+        """Yield the reasoning of a response again, now with its details, if any."""
+        places = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        for place in places:
+            if is_reasoning(self.items[place]):
+                yield self.update(place, reasoning_details=list(turn.details))
+                return
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    """Return an event of the Responses API as the host takes it."""
+    return {
+        "type": f"response.{kind}",
+        "output_index": place,
+        **fields,
+        "choices": [{"index": 0, "delta": {}}],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.hosted
+#
+# What the page shows of the items that OpenAI's own tools make.
+#
+# A picture stands above the text, in the message's list of files. The host stores the
+# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
+# unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
+# Of several `files` events the page would show only the last one, although the host
+# stores all of them.
+#
+# In its older mode of tools the host takes code at the end of an answer for a request to
+# run it, and calls the pipe again (the same, "Rounds of tools").
+#
+# The page has cards for searches on the web and in files, which show the queries. The
+# pages that were found are in a status line (docs/reference/open-webui.md, "Native
+# events").
+#
+# A call of a remote server looks like a call of the host's own tools. The host never runs
+# it, because it has an output, or because it was not complete.
+# --------------------------------------------------------------------------------------
+
+
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = HOSTED_CARDS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                yield status_chunk(_list_message(event.item))
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem:
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def render(self, event: RunEvent) -> Chunks:
+        """Yield the chunks for an event."""
+        raise NotImplementedError
+
+
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
+
+
+class _ImageHostItem(_HostedItem):
+    """A picture: a status line, sketches, and the file at the end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield status_chunk("Generating an image")
+            case PartialImage():
+                sketch = {"result": event.image, "output_format": event.form}
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([picture])
+            case ItemDone():
+                yield from self._end(event)
+                yield from self._shown.add_files(event.card)
+            case _:
+                yield from self._note(_BROKE_OFF)
+                yield from self._shown.show_files()
+
+    def _end(self, event: ItemDone) -> Chunks:
+        """Yield that the picture is there, or why it is not."""
+        notes = event.card.get("notes")
+        if notes:
+            yield from self._note(notes[0])
+        elif event.item.get("result"):
+            yield status_chunk("Image generated")
+        else:
+            yield from self._note(_failure(event.item))
+
+    def _note(self, message: str) -> Chunks:
+        """Yield a text that the page draws and that no later turn contains."""
+        number = len(self._shown.items)
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": f"*{message}*"}],
+        }
+        yield from self._shown.add(note)
+
+
+def _failure(item: Item) -> str:
+    """Return why a picture was not drawn."""
+    code = value_at(item, "error", "code")
+    return _REFUSED if code == "moderation_blocked" else _FAILED
+
+
+_BROKEN_CODE = "The answer was interrupted before the code had run."
+
+
+class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        super().__init__(shown)
+        self._code: list[str] = []
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
+            case TextDelta():
+                self._code.append(event.text)
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemDone():
+                yield self._shown.end(self._place, code_host_item(event.item))
+                yield from self._shown.add_files(event.card)
+            case _:
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
+                yield self._shown.update(self._place, status="incomplete", code=code)
+
+
+class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
+            case ItemDone():
+                yield self._shown.end(self._place, _search_host_item(event.item))
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
+            case RunDone():
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    """Return a status line that opens to the pages that a search found."""
+    addresses = [strip_tracking(address) for address in search_pages(item)]
+    pages = list(dict.fromkeys(addresses))
+    description = f"Searched {plural(len(pages), 'site')}"
+    queries = ", ".join(search_queries(item))
+    if queries:
+        description += f" for {queries}"
+    status = {
+        "action": "web_search",
+        "description": description,
+        "urls": pages,
+        "done": True,
+    }
+    return host_event("status", status)
+
+
+def _search_host_item(item: Item) -> Item:
+    """Return a search without its results: the host would store them for nobody."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    if isinstance(item.get("action"), dict):
+        shown["action"] = _search_action(item["action"])
+    return shown
+
+
+def _search_action(action: Item) -> Item:
+    """Return what a search did, without its sources and tracking."""
+    shown = {name: value for name, value in action.items() if name != "sources"}
+    if isinstance(shown.get("url"), str):
+        shown["url"] = strip_tracking(shown["url"])
+    return shown
+
+
+_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+
+
+class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
+            case TextDelta():
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemDone():
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
+
+
+def _mcp_call_host_item(item: Item, status: str) -> Item:
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+def _list_message(item: Item) -> str:
+    """Return the status line about the list of a remote server's tools."""
+    label = item.get("server_label")
+    tools = item.get("tools")
+    if item.get("error") or not isinstance(tools, list):
+        return f"{label} did not list its tools: the answer goes on without them."
+    return f"{label} offers {plural(len(tools), 'tool')}."
+
+
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
+    "web_search_call": _SearchHostItem,
+    "file_search_call": _SearchHostItem,
+    "mcp_call": _McpCallHostItem,
+    "code_interpreter_call": _CodeHostItem,
+    "image_generation_call": _ImageHostItem,
+}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.commentary
+#
+# Commentary of the model, shown as progress beside the answer.
+#
+# The page draws the text of an item of unknown type at its place between the cards, and
+# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
+# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
+# turn"). So commentary is a quotation in an item of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# If a run ends with commentary, that is the answer, because there is no other.
+# --------------------------------------------------------------------------------------
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item.
+
+    `_length` counts the characters of its quotation, `_stored_length` those that the
+    host has stored.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted: list[str] = []
+        self._length = 0
+        self._stored_length = 0
+        self._ended: ItemDone | None = None
+        self._marker = ""
+        self._marker_place = self.place
+
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Chunks:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        if self._marker:  # the message takes the marker's place, and this one is empty
+            quotation = self._shown.items[self.place]
+            emptied = _commentary_item(quotation, "", "completed")
+            yield self._shown.end(self.place, emptied)
+        head = {"id": self._shown.items[self._marker_place].get("id")}
+        answer = message_host_item(head, self._marker + self._ended.shown)
+        yield self._shown.end(self._marker_place, answer)
+
+    def _grow(self, text: str) -> Chunks:
+        """Yield the growth, and the whole text each time it has doubled.
+
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
+        """
+        if not text:
+            return
+        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
+        self._quoted.append(quoted)
+        self._length += len(quoted)
+        if self._length < 2 * self._stored_length:
+            yield self._shown.grow(self.place, "text", quoted)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        """Return the event that gives the host the whole text so far."""
+        self._stored_length = self._length
+        item = self._shown.items[self.place]
+        whole = _commentary_item(item, "".join(self._quoted), status)
+        return self._shown.end(self.place, whole)
+
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
+        """Yield the end of the item, and its marker behind it."""
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = marker
+            self._marker_place = len(self._shown.items)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    """Return a text as a quotation in Markdown."""
+    return "> " + _continued_quotation(text) if text else ""
+
+
+def _continued_quotation(text: str) -> str:
+    """Return more text of a quotation that has begun."""
+    return text.replace("\n", "\n> ")
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    """Return the host's item of commentary; the page draws none without a text."""
+    return {
+        "type": COMMENTARY_TYPE,
+        "id": item.get("id") or "",
+        "status": status,
+        "content": [{"type": "output_text", "text": text}] if text else [],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.render.native
+#
+# Run events as Open WebUI's native events, and the last status line of an answer.
+#
+# The host builds the items that it shows and stores from events of the Responses API, so
+# a run looks like Open WebUI's own and is the same after a reload. The events differ from
+# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
+# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
+# encrypted content, and an empty `choices` delta for stream filters that look for one.
+# --------------------------------------------------------------------------------------
+
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
+
+
+def _end_after_code(shown: OutputItems) -> Chunks:
+    """Yield an invisible item if code would be the last item of a run."""
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
+
+
+class HostedView(Protocol):
+    """Shows the items of OpenAI's own tools, like `HostedItems`."""
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+
+
+class NativeRenderer:
+    """Shows one run; `shown` has what the host stored so far.
+
+    Of each item on the page, by its output index: its place among the host's items,
+    the marker in front of its text, when it began, and the part of its last text.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        make_hosted: Callable[[OutputItems], HostedView] | None = None,
+    ) -> None:
+        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
+
+        Without the latter they are not shown, and there is no last status line.
+        """
+        self._now = now
+        self._began = now()
+        self.shown = OutputItems()
+        self._hosted = make_hosted(self.shown) if make_hosted else None
+        self._commentary: dict[int, Commentary] = {}
+        self._next_marker = ""
+        self._notes = 0
+        self._places: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._last_part: dict[int, int] = {}
+
+    def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
+        match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
+            case ItemAdded() if _is_shown(event.item):
+                yield self._start(event)
+            case ItemDone() if event.output_index in self._places:
+                yield from self._end(event)
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
+                yield from self._render_other(event)
+            case Marker():
+                self._next_marker = event.text
+            case ToolOutput():
+                yield from self.shown.answer(event)
+            case RunDone():
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
+
+    def _render_other(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for commentary and for items of OpenAI's own tools."""
+        index = event.output_index
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self.shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        elif self._hosted:
+            yield from self._hosted.render(event)
+
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for events that are not items of the run."""
+        match event:
+            case SourceCited():
+                yield host_event("source", event.source)
+            case Status():
+                if event.sentence:
+                    self._notes += 1
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                yield from self.shown.add_record(event, self._place_of(event))
+            case TurnDetails():
+                yield from self.shown.add_details(event)
+
+    def _place_of(self, stored: StoredRecord) -> int | None:
+        """Return the place of the item that a record belongs to; None for the end."""
+        index = stored.output_index
+        if index is None:
+            return None
+        commentary = self._commentary.get(index)
+        return commentary.place if commentary else self._places.get(index)
+
+    def _take_marker(self) -> str:
+        """Return the marker that waits for the next text, once."""
+        marker = self._next_marker
+        self._next_marker = ""
+        return marker
+
+    def _end_run(self, event: RunDone) -> Chunks:
+        """Yield the end of what is open, the last lines, and the usage."""
+        if self._hosted:
+            yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
+        has_failed = event.ending.is_failure
+        if has_failed:
+            yield from self.shown.break_off_calls()
+        marker = self._take_marker()
+        if marker:
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
+        if self._has_closing_line(event):
+            yield status_chunk(closing_line(self._figures(event)))
+        usage = host_usage(event)
+        if usage:
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if has_failed:
+            yield error_chunk(event.ending.sentence)
+
+    def _has_closing_line(self, event: RunDone) -> bool:
+        """Say whether a last line is shown: of a failure only one that counts notes."""
+        if self._hosted is None:
+            return False
+        if event.ending.is_failure:
+            return self._notes > 0
+        return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
+
+    def _start(self, event: ItemAdded) -> Chunk:
+        """Return the beginning of an item."""
+        self._places[event.output_index] = len(self.shown.items)
+        self._started[event.output_index] = self._now()
+        return self.shown.begin(begun_host_item(event.item))
+
+    def _grow(self, event: TextDelta) -> Chunks:
+        """Yield more text, behind the marker that waited for it."""
+        marker = self._take_marker()
+        if marker:
+            self._markers[event.output_index] = marker
+        text = marker + self._gap(event) + event.text
+        if text:
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
+
+    def _gap(self, event: TextDelta) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page joins the parts of a summary, so all parts are shown as one.
+        """
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if is_thought and event.part != last_part else ""
+
+    def _end(self, event: ItemDone) -> Chunks:
+        """Yield the end of an item, or its other form; a failed thought frees its index."""
+        index = event.output_index
+        place = self._places[index]
+        match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                del self._places[index]
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
+            case "message":
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
+            case "reasoning":
+                seconds = self._now() - self._started[index]
+                item = reasoning_host_item(event.item, round(seconds))
+            case _:
+                item = call_host_item(event.item)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
+
+
+def _is_shown(item: Item) -> bool:
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.recorder
+#
+# Decides what of a run is recorded, and where its marker stands.
+#
+# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+# of a message) wait until text follows. Then one record holds them, and its marker stands
+# at the beginning of that text, or behind commentary, which the record holds whole.
+# Reasoning that nothing followed is not stored, because the API would refuse it alone.
+#
+# In a chat without a row each finished response is put into the host's
+# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
+# "Reasoning details").
+# --------------------------------------------------------------------------------------
+
+
+Carrier = Literal["markers", "output", "details"]
+
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
+
+    model: str
+    message_id: str
+    origin: Origin
+    keeps_reasoning: bool
+    cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
+
+
+class NewRecord(NamedTuple):
+    """A record to write before the next events; it may replace one with the same id."""
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
+
+    def __init__(
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
+    ) -> None:
+        """Take what gives a new record its id and time."""
+        self._scope = scope
+        self._new_record = new_record
+        self._pending: list[tuple[int, Item]] = []
+        self._messages: dict[int, Item] = {}
+        self._records: dict[int, Record] = {}
+        self._after_message = False
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
+
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
+        if isinstance(event, TextDelta) and event.output_index not in self._messages:
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
+
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the records of an event, with their markers.
+
+        The record of a message comes with its first delta, and again, changed, with its
+        end if only the end shows what has to be stored. The record of commentary comes
+        with its end.
+        """
+        match event:
+            case ItemAdded() if is_commentary(event.item):
+                self._commentary.add(event.output_index)
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = event.item
+            case TextDelta() if event.output_index in self._messages:
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item, event.kind)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
+            case ItemDone() if item_type(event.item) == "message":
+                self._messages.pop(event.output_index, None)
+                self._after_message = True
+                yield from self._amend(event)
+            case ItemDone():
+                self._wait(event.output_index, stored_item(event))
+            case RunDone():
+                yield from self._close(event)
+
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the details of a response at its end."""
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            yield TurnDetails(details)
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
+
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
+        """Yield the records of the end: final commentary, and items without a text.
+
+        The chat shows the text of final commentary as the answer.
+        """
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
+        self._drop_trailing_reasoning()
+        if self._pending:
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
+
+    def _wait(self, index: int, item: Item) -> None:
+        """Insert an item at its place; parallel calls may end in another order.
+
+        The chat returns what a remote server said: its card has it.
+        """
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
+
+    def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
+        if is_call(item):
+            return item.get("status") != "incomplete"
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
+            return self._scope.keeps_reasoning
+        return is_kept_hosted(item) or is_stored_image(item)
+
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
+        """Yield the record of a message that begins, if it needs one.
+
+        Without a phase the text itself is all there is to know of the message.
+        """
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
+
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of an ended message, if it is not what was written.
+
+        The host strips texts. A marker would have to stand in front of this one.
+        """
+        record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
+        if record is None:
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
+                return
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
+
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of commentary, whose text the host does not return."""
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._take_record(_stored_message(ended.item))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[_RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
+
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
+        self._pending = []
+        return Record(
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
+        )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _stored_message(item: Item) -> Item:
+    """Return a message as it is stored; its short form has no type."""
+    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -15352,7 +15692,7 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.administration
+# shells.administration
 #
 # What the pipe asks of the filter for administrators.
 #
@@ -15455,7 +15795,7 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.expert
+# owui_manifold.call.expert
 #
 # The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
 #
@@ -15476,36 +15816,37 @@ class ExpertSettings(TimeoutSettings):
         default=2,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     max_retry_wait_seconds: float = Field(
         default=60,
         ge=0,
-        description="Longest wait that a server may ask for before a retry. If it asks "
+        description="Longest wait before a retry that a server may ask for. If it asks "
         "for more, the error is shown.",
     )
     flex_falls_back: bool = Field(
         default=False,
-        description="Answer at the standard tier, at twice the price, where the `flex` "
+        description="Answer at the standard tier, at twice the price, if the `flex` "
         "tier has no capacity. Off: the answer ends with a message.",
     )
     caller_may_set: str = Field(
         default="",
-        description="What requests may set that is the administrator's, separated by "
-        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
-        "`admin:service_tier` for administrators alone (docs/parameters.md).",
+        description="What requests may set although it is reserved for administrators, "
+        "separated by commas: parameters, types of OpenAI's tools, fields "
+        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
+        "requests only (docs/parameters.md).",
     )
     user_keys_get: Literal["nothing", "headers", "all"] = Field(
         default="nothing",
-        description="What goes out with a user's own key: `headers` sends "
+        description="What is sent along with a user's own key: `headers` sends "
         "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
         "vector stores.",
     )
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "and for notices of models that end.",
+        "and for notices about models that will be shut down.",
     )
     stable_instructions: Literal["auto", "on", "off"] = Field(
         default="auto",
@@ -15515,7 +15856,7 @@ class ExpertSettings(TimeoutSettings):
     )
     strict_tool_calling: bool = Field(
         default=False,
-        description="Have OpenAI enforce the schemas of tools where they are simple.",
+        description="Have OpenAI enforce the schemas of tools that are simple enough.",
     )
     prompt_cache_diagnostics: bool = Field(
         default=False,
@@ -15546,7 +15887,8 @@ class WebSearchOptions(BaseModel):
 
     search_context_size: Literal["low", "medium", "high"] = Field(
         default="medium",
-        description="How much of the pages found the model reads; more costs more.",
+        description="How much of the pages found the model reads; more is more "
+        "expensive.",
     )
     user_location: str | dict[str, str] = Field(
         default="",
@@ -15556,27 +15898,27 @@ class WebSearchOptions(BaseModel):
     allowed_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="The only domains to search, with their subdomains; 100 at most.",
+        description="The only domains to search, with their subdomains; at most 100.",
     )
     blocked_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="Domains to leave out; 100 at most. Pages of them were seen in "
-        "results all the same.",
+        description="Domains to exclude; at most 100. Results have contained their "
+        "pages nevertheless.",
     )
     external_web_access: bool = Field(
         default=True,
-        description="Whether pages are read live. Off: from OpenAI's cache alone.",
+        description="Whether pages are read live. Off: only from OpenAI's cache.",
     )
     return_token_budget: Literal["default", "unlimited"] = Field(
         default="default",
         description="How much text a search may return; `unlimited` is for long "
-        "research and costs more.",
+        "research and is more expensive.",
     )
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.log
+# owui_manifold.call.log
 #
 # Lines in the server's log, without secrets; the newest of each run are kept in
 # memory.
@@ -15648,7 +15990,7 @@ def _write(level: str, line: str) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.valves
+# owui_manifold.call.valves
 #
 # What an administrator can set, and what a user can.
 # --------------------------------------------------------------------------------------
@@ -15705,18 +16047,18 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model draw pictures; each is billed and stored."
+        False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and usage: tokens and web "
-        "searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens "
+        "and web searches only.",
     )
 
     # Key and server
@@ -15735,7 +16077,7 @@ class Valves(BaseModel):
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
         "Whether users can, or must, set a key of their own, also for tasks. "
-        "Administrators can always use the key of this pipe.",
+        "Administrators can always use this pipe's key.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
@@ -15749,31 +16091,32 @@ class Valves(BaseModel):
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. If empty, HTTPS_PROXY "
-        "and NO_PROXY of the environment are used.",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
         secret=True,
     )
     CA_BUNDLE: str = _valve(
         "",
-        "Path of a file of certificates to trust. If empty, those of the system are "
+        "Path of a file with the certificates to trust. If empty, the system's are "
         "used.",
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the server's certificate. Turn it off for tests only: others on the "
+        "Check the server's certificate. Turn this off for tests only: others on the "
         "network can then read the key.",
     )
 
     # Models
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
         '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles and other tasks, at its lowest effort. If empty, or "
-        "unchanged at another server than OpenAI's, the chat's own model is used.",
+        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
+        "still the default at a server other than OpenAI's, the chat's own model is "
+        "used.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
@@ -15783,15 +16126,18 @@ class Valves(BaseModel):
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
-        "to 6 times, if model and project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
+        "to 6 times as much, if the model and the project have them.",
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, with reasoning. 0: the model's own limit.", ge=0
+        0,
+        "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        ge=0,
     )
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers. Turn it off for servers or organizations that may not stream.",
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
@@ -15801,7 +16147,8 @@ class Valves(BaseModel):
 
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = _valve(
-        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
+        True,
+        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
     )
     WEB_SEARCH_OPTIONS: str = _valve(
         "",
@@ -15816,17 +16163,18 @@ class Valves(BaseModel):
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
-        "How closely the model looks at attached pictures, unless the request says it. "
-        "`low` costs less.",
+        "How closely the model looks at attached images, unless the request says "
+        "otherwise. `low` costs less.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Up to two vector stores: `vs_1, vs_2`."
+        "",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI sends their "
-        "text again.",
+        "Attached files that are sent to the model whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI also sends "
+        "their text.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -15841,37 +16189,46 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies to a tool's "
-        "name in the chat and to its own, without a server's id.",
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
     )
     TOOL_TIMEOUTS: str = _valve(
         "default: 120",
         "Time limits of tool calls in seconds, excluding time waiting for approval, by "
         "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
-        "times the default. Open WebUI's sub-agents and pictures have one hour.",
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        ge=1000,
     )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls before the model has to answer.", ge=1
+        10,
+        "Maximum number of rounds of tool calls before the model has to answer.",
+        ge=1,
     )
-    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
+    MAX_TOOL_CALLS: int = _valve(
+        100, "Maximum number of tool calls in one answer.", ge=1
+    )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Change Function Calling of models from Legacy to Native."
+        False,
+        "Switch models whose Function Calling is set to Legacy to Native.",
     )
 
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; otherwise choose "
-        "`disabled`.",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
-        "or in the whole conversation (stored in the chat).",
+        "How long the model gets its encrypted reasoning back: not at all, within one "
+        "answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -15881,19 +16238,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
-        "each answer, `markers` under keys of its own, with lines that copies of "
-        "answers show. Both are read.",
+        "each answer, `markers` under the pipe's own keys, with lines in the text that "
+        "copies of answers contain. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text that protects hidden chat data. After a change, older "
-        "chats are read only in part. If empty, the server's WEBUI_SECRET_KEY is used.",
+        "A long random text that protects hidden chat data. If you change it, older "
+        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "used.",
         secret=True,
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "or `off`, as OpenAI decides. Only a hash is sent.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
@@ -15902,19 +16260,20 @@ class Valves(BaseModel):
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat whose input has more tokens. 0: never. Not "
-        "available at Azure.",
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
         ge=0,
     )
 
     # Log and the rest
     LOG_LEVEL: _LogLevel = _valve(
-        "INFO", "Lowest level in the server's log, which holds no key or chat text."
+        "INFO",
+        "Lowest level in the server's log, which contains no key and no chat text.",
     )
     EXPERT_JSON: str = _valve(
         "",
-        "A JSON object of settings that hardly any server needs, such as timeouts, "
-        "retries and the audit log (docs/settings.md lists them): "
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        "audit log (docs/settings.md lists them): "
         '`{"max_retries": 3}`.',
     )
 
@@ -15948,8 +16307,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that "
-        "it lacks is not sent.",
+        "How long a model thinks. `max` is the highest effort that it has; any other "
+        "effort that it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -15958,7 +16317,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model generate images.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
@@ -15966,8 +16325,8 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the server's log says about your chats: more than the administrator "
-        "chose, never less.",
+        "Log level of your chats; it can be more detailed than the administrator's, "
+        "never less.",
     )
     API_KEY: str = _valve(
         "",
@@ -15980,14 +16339,55 @@ class UserValves(BaseModel):
     )
 
 
+class ToolSetting(NamedTuple):
+    """What offers a kind of OpenAI's tools."""
+
+    valve: str
+    """The administrator's: a switch, or what the tool works with."""
+    user_valve: str = ""
+    """The user's own switch; empty if there is none."""
+    replaced: tuple[str, ...] = ()
+    """Open WebUI's own tools for the same purpose."""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the administrator's valve says nothing but on or off."""
+        return bool(self.user_valve)
+
+
+TOOL_SETTINGS: Mapping[str, ToolSetting] = {
+    "web_search": ToolSetting(
+        "ENABLE_WEB_SEARCH", "WEB_SEARCH", ("search_web", "fetch_url")
+    ),
+    "file_search": ToolSetting("FILE_SEARCH_VECTOR_STORES"),
+    "mcp": ToolSetting("REMOTE_MCP_SERVERS_JSON"),
+    "code_interpreter": ToolSetting(
+        "ENABLE_CODE_INTERPRETER", "CODE_INTERPRETER", ("execute_code",)
+    ),
+    "image_generation": ToolSetting(
+        "ENABLE_IMAGE_GENERATION",
+        "IMAGE_GENERATION",
+        ("generate_image", "edit_image"),
+    ),
+}
+"""By the kinds of tools that are offered (openai_responses/tool_kinds.py)."""
+
+TOOL_SWITCHES: Mapping[str, str] = {
+    kind: setting.user_valve
+    for kind, setting in TOOL_SETTINGS.items()
+    if setting.is_switch
+}
+"""The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""
+
+
 # --------------------------------------------------------------------------------------
-# owui_manifold.config
+# owui_manifold.call.config
 #
 # What the valves come to for one call: they are read once, into a `Config`.
 #
 # The switches of the composer come from the companion filter, in
-# `__metadata__["openai_responses"]`: `version`, `web_search` and `code_interpreter`
-# (true), `thinking` (an effort).
+# `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
+# `thinking` (an effort).
 # --------------------------------------------------------------------------------------
 
 
@@ -16022,20 +16422,15 @@ class Config(NamedTuple):
     summary: str
     verbosity: str | None
     service_tier: str
-    web_search: bool
+    tool_kinds: frozenset[str]
+    """The kinds of OpenAI's tools to offer."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
-    code_interpreter: bool
-    image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
-    token: str = ""
-    """Of Microsoft Entra ID, if the administrator wants one."""
-    identity: Mapping[str, str] = MappingProxyType({})
-    """Headers that tell the server who asks."""
 
 
 def read_config(
@@ -16066,7 +16461,7 @@ def read_config(
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
+    tool_kinds = _offered_kinds(own, allowed, is_mapped)
     return Config(
         valves=allowed,
         expert=expert,
@@ -16083,10 +16478,8 @@ def read_config(
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choice(own.VERBOSITY, None),
         service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=searches,
-        replaces_search=searches and is_mapped,
-        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        tool_kinds=tool_kinds,
+        replaces_search=is_mapped and "web_search" in tool_kinds,
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
@@ -16117,6 +16510,23 @@ def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRe
         return error
 
 
+def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+    """Return the kinds of OpenAI's tools that valves and user want.
+
+    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    """
+    offered = set[str]()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(getattr(valves, setting.valve))
+        if kind == "web_search":
+            is_on = is_on or is_mapped
+        if setting.is_switch:
+            is_on = _choice(getattr(own, setting.user_valve), is_on)
+        if is_on:
+            offered.add(kind)
+    return frozenset(offered)
+
+
 def _choice(own: str, default: Any) -> Any:
     """Return what a user chose, or the default for `inherit`."""
     return {"inherit": default, "on": True, "off": False}.get(own, own)
@@ -16124,7 +16534,6 @@ def _choice(own: str, default: Any) -> Any:
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
-_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
     "The switches of the composer do nothing: they are of another version than this "
@@ -16135,9 +16544,7 @@ _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
     "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
+    **TOOL_SWITCHES,
     "service_tier": "SERVICE_TIER",
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
@@ -16151,7 +16558,7 @@ def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
         return user, ""
     if given.get("version") != _FILTER_VERSION:
         return user, _OTHER_FILTER_VERSION
-    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
+    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
     return user.model_copy(update=changed), ""
@@ -16291,7 +16698,31 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.threads
+# owui_manifold.host.context
+#
+# What Open WebUI passes to a call beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Sends an event to the page of the caller, and returns its answer."""
+
+EventEmitter = Callable[[JsonObject], Coroutine[Any, Any, None]]
+"""Sends an event to the page of the caller; the host stores some of them."""
+
+
+class HostContext(NamedTuple):
+    """What the host passes beside the chat."""
+
+    tools: Mapping[str, JsonObject]
+    request: Any
+    metadata: JsonObject
+    event_call: EventCall | None
+    event_emitter: EventEmitter | None
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.threads
 #
 # Threads of each user, for tools that are not coroutines.
 #
@@ -16339,23 +16770,10 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.context
+# owui_manifold.call.context
 #
-# One call of the pipe: who asks, and what the host passes.
+# One call of the pipe, in two stages: as it arrives, and once it has been checked.
 # --------------------------------------------------------------------------------------
-
-
-EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
-
-    tools: Mapping[str, JsonObject]
-    request: Any
-    metadata: JsonObject
-    event_call: EventCall | None
-    event_emitter: Any
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
@@ -16417,8 +16835,15 @@ def read_caller(
     )
 
 
+def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
+    """Return what sends events beside the answer; a title has no page to show them."""
+    if caller.host_reads and not caller.task:
+        return host.event_emitter
+    return None
+
+
 class PipeCall(NamedTuple):
-    """One call of the pipe, and what it shares with others."""
+    """One call of the pipe as it arrives, and what it shares with others."""
 
     body: JsonObject
     caller: Caller
@@ -16433,67 +16858,39 @@ class PipeCall(NamedTuple):
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
+
+class CheckedCall(NamedTuple):
+    """A call that may be answered: where, by which model, with what of its body.
+
+    Settings that cannot be used have raised InvalidRequest by now (`check_call`).
+    """
+
+    body: JsonObject
+    """What the caller may set of it."""
+    messages: list[dict[str, Any]]
+    """Those of the body; none if it has no list of them."""
+    caller: Caller
+    config: Config
+    endpoint: Endpoint
+    """Where its requests go."""
+    model: ResolvedModel
+    """What answers it."""
+    chosen_model: ResolvedModel
+    """The model that was asked for, which may be switched off."""
+    model_id: str
+    """The host's id of the model that was chosen, maybe one of its workspace."""
+    overrides: Mapping[str, ResolvedModel]
+    """The administrator's models, by their names."""
+    capabilities: AccountCapabilities
+    log: RunLog
+    host: HostContext
+    threads: ToolThreads
+    account: CallAccount | None
+
     @property
     def valves(self) -> Valves:
         """The administrator's settings."""
         return self.config.valves
-
-    @property
-    def page(self) -> Any:
-        """What sends events beside the answer; a title made for it has none to show."""
-        waits = self.caller.host_reads and not self.caller.task
-        return self.host.event_emitter if waits else None
-
-    @property
-    def model_id(self) -> str:
-        """The host's id of the model that was chosen, maybe one of its workspace."""
-        return str(self.host.metadata.get("model_id") or self.caller.host_model)
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The messages of the body; none if it has no list of them."""
-        return as_list(self.body.get("messages"))
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where its requests go; raises InvalidRequest for unusable valves."""
-        config = self.config
-        is_admin = self.caller.is_admin
-        made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
-        headers = {**config.identity, **made.extra_headers}
-        return replace(made, token=config.token or made.token, extra_headers=headers)
-
-    @property
-    def model(self) -> ResolvedModel:
-        """What answers the call; raises InvalidRequest for unusable overrides.
-
-        Azure ends its models on other days than OpenAI.
-        """
-        chosen = self.chosen_model
-        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
-        if is_azure:
-            return chosen
-        return replacement(chosen, utc_today()) or chosen
-
-    @property
-    def chosen_model(self) -> ResolvedModel:
-        """The model that was asked for, which may be switched off."""
-        model = self.resolve(self.caller.model)
-        ends = self.capabilities.shutdown_dates.get(model.id)
-        if ends:
-            return model._replace(facts=model.facts._replace(shutdown=ends))
-        return model
-
-    @property
-    def facts(self) -> JsonObject:
-        """What the administration's filter is told of the call."""
-        return {
-            **self.caller._asdict(),
-            "user": self.user,
-            "model": self.caller.model,
-            "base_url": self.valves.BASE_URL,
-            "has_own_key": bool(self.config.own_key),
-        }
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
@@ -16501,14 +16898,45 @@ class PipeCall(NamedTuple):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
-        """Return a model with the administrator's overrides; raises InvalidRequest."""
-        if isinstance(self.config.overrides, InvalidRequest):
-            raise self.config.overrides
-        return resolve_model(name, self.config.overrides)
+        """Return a model with the administrator's overrides."""
+        return resolve_model(name, self.overrides)
+
+
+def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+    """Return a call with the model that answers it at an endpoint.
+
+    Raises InvalidRequest for unusable overrides. Azure ends its models on other days
+    than OpenAI.
+    """
+    caller = call.caller
+    overrides = call.config.overrides
+    if isinstance(overrides, InvalidRequest):
+        raise overrides
+    chosen = resolve_model(caller.model, overrides)
+    ends = call.capabilities.shutdown_dates.get(chosen.id)
+    if ends:
+        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
+    successor = None if endpoint.is_azure else replacement(chosen, utc_today())
+    return CheckedCall(
+        body=call.body,
+        messages=as_list(call.body.get("messages")),
+        caller=caller,
+        config=call.config,
+        endpoint=endpoint,
+        model=successor or chosen,
+        chosen_model=chosen,
+        model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        overrides=overrides,
+        capabilities=call.capabilities,
+        log=call.log,
+        host=call.host,
+        threads=call.threads,
+        account=call.account,
+    )
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host
+# owui_manifold.host.open_webui
 #
 # The only module that uses `open_webui`.
 #
@@ -16612,11 +17040,11 @@ async def active_administration(request: Any) -> Administration | None:
     return administration
 
 
-async def legacy_model(model_id: str) -> Any:
-    """Return the row of a model whose function calling is legacy, else None."""
+async def is_legacy_model(model_id: str) -> bool:
+    """Say whether the function calling of a stored model is legacy."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
-    return row if params.get("function_calling") == "legacy" else None
+    return bool(params.get("function_calling") == "legacy")
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
@@ -16664,15 +17092,18 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     return {**metadata, "features": {**asked, "web_search": False}}
 
 
-async def make_native(row: Any) -> bool:
+async def make_native(model_id: str) -> bool:
     """Set the function calling of a model to native; say whether the host did it.
 
     Nothing else of its row changes: without grants the host keeps the existing ones.
     """
+    models = _host_name("models.models", "Models")
+    row = await models.get_model_by_id(model_id)
+    if row is None:
+        return False
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
-    models = _host_name("models.models", "Models")
     return await models.update_model_by_id(row.id, form) is not None
 
 
@@ -16801,7 +17232,331 @@ def _host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.files
+# owui_manifold.call.callers
+#
+# What a caller may set; the rest is the administrator's (docs/parameters.md).
+#
+# A body holds side by side what a client sent, what a user chose on the page, what
+# filters added and what is stored with the model.
+# --------------------------------------------------------------------------------------
+
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+"""Fields that are closed in every tool: the API may get to know one in another kind."""
+
+
+def _tool_words() -> Iterator[str]:
+    """Yield the words that open tools: their types, and fields of these."""
+    for kind in TOOL_KINDS.values():
+        for name in kind.types:
+            yield name
+            for field in kind.closed_fields:
+                yield f"{name}.{field}"
+
+
+_KNOWN_WORDS = {
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ADMINISTRATORS_KEYS,
+    *_tool_words(),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    """What `caller_may_set` opens for this caller."""
+    longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
+    stored: JsonObject
+    """An administrator's parameters of the model, which hold."""
+
+
+async def permitted_call(call: CheckedCall) -> CheckedCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest, {})
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
+    if new:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        call.log.warn(
+            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
+            f"{names}"
+        )
+    return call._replace(body=body)
+
+
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
+
+
+def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
+    stored = may.stored
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        given = body.get(name)
+        if isinstance(given, list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
+    fields = as_mapping(tool)
+    kind = str(fields.get("type", "function"))
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.checking
+#
+# Decides whether and where a call is answered: the one place that refuses a call.
+#
+# The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
+# through it, too.
+# --------------------------------------------------------------------------------------
+
+
+_NO_ENTRA = (
+    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
+    "has to install it."
+)
+
+
+async def check_call(call: PipeCall) -> CheckedCall:
+    """Return the call with where and by what it is answered, and what it may set.
+
+    A call that has an account already is answered where that says now. Raises
+    InvalidRequest for what an administrator or the caller has to change.
+    """
+    if call.account is None:
+        call = await _with_account(call)
+    if call.account and call.account.endpoints:
+        call = _at_endpoint(call, call.account.endpoints)
+    config = call.config
+    is_admin = call.caller.is_admin
+    endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+    if config.valves.AUTH == "entra_id" and not config.own_key:
+        call, endpoint = await _with_entra_token(call, endpoint)
+    endpoint = await _with_identity(call, endpoint)
+    return await permitted_call(resolve_call(call, endpoint))
+
+
+async def _with_account(call: PipeCall) -> PipeCall:
+    """Return the call with what the administration's filter decides, if it is active."""
+    administration = await active_administration(call.host.request)
+    if administration is None:
+        return call
+    return call._replace(account=await administration.begin(call_facts(call)))
+
+
+def call_facts(call: PipeCall) -> JsonObject:
+    """Return what the administration's filter is told of a call."""
+    return {
+        **call.caller._asdict(),
+        "user": call.user,
+        "model": call.caller.model,
+        "base_url": call.config.valves.BASE_URL,
+        "has_own_key": bool(call.config.own_key),
+    }
+
+
+def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
+    """Return the call with the valves of its endpoint; raises InvalidRequest."""
+    if endpoints.problem:
+        raise InvalidRequest(endpoints.problem)
+    config = call.config
+    replaced = dict(endpoints.valves())
+    key = replaced["API_KEY"]
+    if key:
+        call.log.hide(key)
+        config = config._replace(secrets=(*config.secrets, key))
+    scope = replaced.pop("ENTRA_SCOPE", "")
+    expert = config.expert.model_copy(update={"entra_scope": scope})
+    valves = config.valves.model_copy(update=replaced)
+    return call._replace(config=config._replace(valves=valves, expert=expert))
+
+
+async def _with_entra_token(
+    call: PipeCall, endpoint: Endpoint
+) -> tuple[PipeCall, Endpoint]:
+    """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
+    if call.account is None:
+        raise InvalidRequest(_NO_ENTRA)
+    config = call.config
+    base_url = config.valves.BASE_URL
+    scope = config.expert.entra_scope
+    token, problem = await call.account.entra_token(base_url, scope)
+    if problem:
+        raise InvalidRequest(problem)
+    call.log.hide(token)
+    config = config._replace(secrets=(*config.secrets, token))
+    return call._replace(config=config), replace(endpoint, token=token)
+
+
+async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint with headers that tell the server who asks, if it may know.
+
+    EXTRA_HEADERS have priority over them.
+    """
+    forwards = call.config.valves.FORWARD_USER_INFO
+    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
+        identity = await identity_headers(call.host, call.caller.user_id)
+        headers = {**identity, **endpoint.extra_headers}
+        return replace(endpoint, extra_headers=headers)
+    return endpoint
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.models
+#
+# The models that the pipe lists.
+#
+# Every page load lists the models, so the list is answered from memory. The models of a
+# key are fetched in the background; the last result stays until a newer one arrives, also
+# if the server cannot be reached.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        with suppress(ResponsesError):  # what was known stays
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.files
 #
 # Files of Open WebUI, read for the model and stored for the page.
 #
@@ -16954,7 +17709,457 @@ async def load_stored_images(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host_tools
+# owui_manifold.store.keys
+#
+# The keys of a chat: what is stored is signed, and in part encrypted.
+#
+# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# Open WebUI has. It is imported when it is used, so a server without it still loads the
+# pipe, and stores less.
+# --------------------------------------------------------------------------------------
+
+
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
+
+
+class ChatKeys:
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
+
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = _cipher(secret) if secret else None
+        self._user_id = user_id
+        self._chat_id = chat_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
+        if self._cipher is None:
+            return ""
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce = whole[:_NONCE_BYTES]
+            rest = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
+        except Exception:
+            return None
+
+    def _scope(self, message_id: str) -> bytes:
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
+
+
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
+
+
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.stored_chat
+#
+# What the row of a chat holds when an answer begins.
+# --------------------------------------------------------------------------------------
+
+
+_HISTORY = "history"
+
+
+class StoredChat(NamedTuple):
+    """A chat as the host stores it, with what earlier answers recorded."""
+
+    messages: JsonObject
+    """The host's messages, by id."""
+    records: dict[str, Record]
+    repairs: tuple[ChatRepair, ...]
+    """What refusals of this chat showed."""
+    sent: dict[str, SentContext]
+    """What earlier runs sent in addition, by the ids of the answers."""
+    answer_repairs: tuple[ChatRepair, ...]
+    """Those of the `repairs` that earlier runs of this answer stored."""
+    row_values: JsonObject
+    """The values in keys of the row; those in answers are the host's to remove."""
+    size: int
+    """About how many entries the chat has."""
+
+
+async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
+    """Return what is stored of the caller's own chat, or None if it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    size = count_entries([kept, _messages_of(chat)], 3)
+    return await run_work(
+        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+    )
+
+
+def _parse_chat(
+    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+) -> StoredChat:
+    """Return what a chat holds in keys of its row and in its answers."""
+    messages = _messages_of(chat)
+    in_answers = output_values(messages)
+    everything = {**chat, **in_answers}
+    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
+    in_row = {key: value for key, value in values.items() if key not in in_answers}
+    own_value = values.get(message_key(message_id))
+    return StoredChat(
+        messages=messages,
+        records=read_records(values, keys.sign),
+        repairs=stored_repairs(values.values()),
+        sent=read_sent_context(values, keys.unseal),
+        answer_repairs=stored_repairs([own_value]),
+        row_values=in_row,
+        size=size,
+    )
+
+
+def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.cache_comparison
+#
+# Has OpenAI compare a request with that of the answer before it.
+#
+# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
+# --------------------------------------------------------------------------------------
+
+
+_LONGEST_ID = 200
+
+
+def with_cache_comparison(
+    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+) -> ResponsesRequest:
+    """Return a request that names the response before it, if that is wanted and known.
+
+    Other servers refuse the field.
+    """
+    if stored is None or not call.endpoint.is_openai:
+        return request
+    if not call.config.expert.prompt_cache_diagnostics:
+        return request
+    earlier = _earlier_response_id(stored, call.caller.message_id)
+    if not earlier or not call.resolve(request.model).facts.diagnostics:
+        return request
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    return request.model_copy(update={"prompt_cache_options": options})
+
+
+def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
+    """Return the id of the response before an answer, or nothing.
+
+    The host has that answer in front of this one's question, with the id in its usage.
+    """
+    answer = as_mapping(stored.messages.get(answer_id))
+    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
+    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
+    response_id = as_text(value_at(earlier, "usage", "response_id"))
+    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
+        return ""
+    return response_id
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.hosted_tools
+#
+# The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# --------------------------------------------------------------------------------------
+
+
+_PLACE_NAMES = ("city", "region", "country", "timezone")
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
+
+
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
+
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
+    for a tool stay whose digest is among the `refused` ones. The order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
+    """
+    usable = [
+        tool
+        for tool in _configured_tools(config, model)
+        if json_digest(tool) not in refused
+    ]
+    replaced = set[str]()
+    for tool in usable:
+        kind = tool["type"]
+        if kind != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[kind].replaced)
+    return usable, replaced
+
+
+def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    for name, kind in TOOL_KINDS.items():
+        if name not in config.tool_kinds or not _takes(model, name):
+            continue
+        build = _BUILDERS.get(name)
+        if build:
+            yield from build(config)
+        else:
+            yield {"type": name, **kind.least}
+
+
+def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+
+
+def _file_search(config: Config) -> Sequence[Item]:
+    """Return the search in the stores of the valve, if it names any."""
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
+    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+
+
+def _remote_servers(config: Config) -> Sequence[Item]:
+    """Return a tool for each server."""
+    return config.remote.tools
+
+
+def _image_generation(config: Config) -> Sequence[Item]:
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
+    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
+    options = parse_json_object(text or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, '{"quality": "high"}')
+    return [{**options, "type": "image_generation"}]
+
+
+def _web_search(config: Config) -> Sequence[Item]:
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
+    """
+    options, problems = read_json_valve(
+        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
+    )
+    if problems:
+        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
+    }
+    filters = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: domains for name, domains in filters.items() if domains}
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    if options.return_token_budget != "default":
+        tool["return_token_budget"] = options.return_token_budget
+    return [tool]
+
+
+_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domains.append(re.split("[/:]", without_scheme)[0])
+    return [domain for domain in domains if domain]
+
+
+def _location(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a place by the API's names, from an object or from words in their order.
+
+    A country that is no code of two letters would be refused, so it is left out.
+    """
+    if isinstance(given, str):
+        words = [word.strip() for word in given.split(",")]
+        if len(words) > len(_PLACE_NAMES):
+            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
+    if len(place.get("country", "")) != _COUNTRY_CODE:
+        place.pop("country", None)
+    return place
+
+
+_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+    "web_search": _web_search,
+    "file_search": _file_search,
+    "mcp": _remote_servers,
+    "image_generation": _image_generation,
+}
+"""What builds a kind of tools from the valves; the others have no options."""
+
+
+class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
+    items: Sequence[Item] = ()
+    names: ToolNames = ToolNames()
+    choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
+
+
+def called_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    expert: ExpertSettings,
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
+
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
+    """
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
+    return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
+
+
+def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common."""
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
+
+
+_MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
+)
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. `builtin` are the names of Open WebUI's own.
+    Raises InvalidRequest for a choice that names no tool.
+    """
+    merged = merge_tools(hosted, called)
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if not tools:
+        return OfferedTools()
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(kept)
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
+
+
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
+
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
+    """
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
+
+
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.tools
 #
 # Runs Open WebUI's tools in the same way as the host does.
 #
@@ -16965,14 +18170,14 @@ async def load_stored_images(
 # --------------------------------------------------------------------------------------
 
 
-def build_approver(call: PipeCall) -> Approver:
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts. The
     host's `ask_user` only asks a question.
     """
-    host = call.host
-    rules = call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
@@ -16980,7 +18185,7 @@ def build_approver(call: PipeCall) -> Approver:
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=call.log.warn,
+        log=log,
         other_names=partial(_other_names, host),
     )
 
@@ -17099,13 +18304,26 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
+class ToolUser(NamedTuple):
+    """For whom tools run, and in which chat."""
+
+    user_id: str
+    messages: list[dict[str, Any]]
+    """Those of the chat, in the host's form."""
+    has_row: bool
+    """Whether the chat has a row in the database."""
+    threads: ToolThreads
+    account: CallAccount | None
+    """What measures the tools, if the administration's filter is active."""
+
+
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, call: PipeCall, names: ToolNames) -> None:
-        """Run the tools that the host passed with `call`."""
-        self._call = call
-        self._host = call.host
+    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
+        """Run the tools that the host passed with a call."""
+        self._host = host
+        self._user = user
         self._names = names
 
     def _own_name(self, name: str) -> str:
@@ -17154,7 +18372,7 @@ class HostTools:
         MCP servers check their own arguments.
         """
         own = self._own_name(name)
-        account = self._call.account
+        account = self._user.account
         result = self._call_tool(own, arguments)
         if account:
             result = account.observe_tool(own, result, attrgetter("failed"))
@@ -17180,15 +18398,15 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._call.messages, files)
+        function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
         work = partial(copy_context().run, _run_at_once, function, params)
-        user_id = self._call.caller.user_id
-        threads = self._call.threads.setdefault(user_id, UserThreads())
+        user_id = self._user.user_id
+        threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
 
     async def _in_the_browser(
@@ -17211,8 +18429,7 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        caller = self._call.caller
-        user = await user_model(caller.user_id)
+        user = await user_model(self._user.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -17221,7 +18438,7 @@ class HostTools:
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
         output, card = await split_result_files(
-            files, text, store, user, has_row=caller.may_have_row
+            files, text, store, user, has_row=self._user.has_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
@@ -17262,629 +18479,7 @@ def _run_at_once(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.hosted_tools
-#
-# The tools that a request offers: OpenAI's own, the host's, and those of filters.
-# --------------------------------------------------------------------------------------
-
-
-_REPLACED = {
-    "web_search": ("search_web", "fetch_url"),
-    "code_interpreter": ("execute_code",),
-    "image_generation": ("generate_image", "edit_image"),
-}
-"""Open WebUI's tools for the same purpose, by the type of OpenAI's."""
-
-_PLACE_NAMES = ("city", "region", "country", "timezone")
-_COUNTRY_CODE = 2
-"""Letters of a country's code (ISO 3166-1)."""
-_MAX_STORES = 2
-"""More are refused, and with them the request (docs/reference/responses-api.md)."""
-
-
-def hosted_tools(
-    config: Config, model: ResolvedModel, refused: Collection[str] = ()
-) -> tuple[list[Item], set[str]]:
-    """Return OpenAI's tools of a request, and the names of the host's they replace.
-
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
-    for a tool stay whose digest is among the `refused` ones. The order is always the
-    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
-    valves.
-    """
-    usable = [
-        tool
-        for tool in _configured_tools(config, partial(_takes, model))
-        if json_digest(tool) not in refused
-    ]
-    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
-    kept = () if config.replaces_search else _REPLACED["web_search"]
-    return usable, replaced.difference(kept)
-
-
-def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
-    """Yield the tools that are switched on and that a model takes."""
-    if config.web_search and takes("web_search"):
-        yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
-    servers = config.remote.tools if takes("mcp") else ()
-    if stores and takes("file_search"):
-        yield {"type": "file_search", "vector_store_ids": stores}
-    yield from servers
-    if config.code_interpreter and takes("code_interpreter"):
-        yield {"type": "code_interpreter", "container": {"type": "auto"}}
-    if config.image_generation and takes("image_generation"):
-        yield {**_image_options(config.valves), "type": "image_generation"}
-
-
-def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools; older web searches have longer names."""
-    if kind in CALLED_BY_NAME:
-        return model.facts.functions
-    return model.facts.hosted and not kind.startswith(model.facts.lacks)
-
-
-def _image_options(valves: Valves) -> Item:
-    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
-    if options is None:
-        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}')
-    return options
-
-
-def _web_search(config: Config) -> Item:
-    """Return the web search with the options of WEB_SEARCH_OPTIONS.
-
-    A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
-    that cannot be read: a search without the administrator's filters must not run.
-    """
-    options, problems = read_json_valve(
-        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
-    )
-    if problems:
-        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": options.search_context_size,
-        "user_location": {"type": "approximate", **_location(options.user_location)},
-    }
-    filters = {
-        "allowed_domains": _domains(options.allowed_domains),
-        "blocked_domains": _domains(options.blocked_domains),
-    }
-    filters = {name: domains for name, domains in filters.items() if domains}
-    if filters:
-        tool["filters"] = filters
-    if not options.external_web_access:
-        tool["external_web_access"] = False
-    if options.return_token_budget != "default":
-        tool["return_token_budget"] = options.return_token_budget
-    return tool
-
-
-_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
-_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
-
-
-def _domains(addresses: Sequence[str]) -> list[str]:
-    """Return the domains of addresses: the API takes domains only, people paste more."""
-    domains = []
-    for address in addresses:
-        without_scheme = address.strip().rpartition("://")[2]
-        domains.append(re.split("[/:]", without_scheme)[0])
-    return [domain for domain in domains if domain]
-
-
-def _location(given: str | Mapping[str, str]) -> dict[str, str]:
-    """Return a place by the API's names, from an object or from words in their order.
-
-    A country that is no code of two letters would be refused, so it is left out.
-    """
-    if isinstance(given, str):
-        words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE_NAMES):
-            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE_NAMES, words, strict=False))
-    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
-    if len(place.get("country", "")) != _COUNTRY_CODE:
-        place.pop("country", None)
-    return place
-
-
-class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
-
-    items: Sequence[Item] = ()
-    names: ToolNames = ToolNames()
-    choice: Any = None
-    notice: str = ""
-    """What the person who asked is told, if anything."""
-
-
-def called_tools(
-    body: JsonObject,
-    model: ResolvedModel,
-    expert: ExpertSettings,
-    log: Callable[[str], object] = str,
-) -> list[Item]:
-    """Return the host's tools of a chat, then those that filters added.
-
-    `log` is told of those that are too large. Raises InvalidRequest for a tool without
-    a name.
-    """
-    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    text = _tools_text(specs)
-    strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
-    tools, lines = (
-        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
-    )
-    for line in lines:
-        log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
-
-
-_LONGEST_REMEMBERED = 50_000
-"""Characters of tools that are remembered: those of some fifty usual ones."""
-
-
-def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are no JSON, or too deep."""
-    try:
-        return json.dumps(specs)
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common."""
-    return _read_tools(json.loads(text), strict)
-
-
-def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
-    """Return tools in the API's form, and lines for the log."""
-    lines = list[str]()
-    return responses_tools(specs, strict=strict, log=lines.append), lines
-
-
-_MAX_TOOLS = 128
-"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
-_TOO_MANY = (
-    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
-    "{most}. Switch off tools that this chat does not need."
-)
-
-
-def offer_tools(
-    choice: object,
-    hosted: Sequence[Item] = (),
-    called: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-    builtin: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice.
-
-    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own.
-    Raises InvalidRequest for a choice that names no tool.
-    """
-    merged = merge_tools(hosted, called)
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if not tools:
-        return OfferedTools()
-    kept = _first_tools(tools, builtin)
-    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
-    names = ToolNames(tuple(known))
-    items = names.rename_tools(kept)
-    chosen = responses_tool_choice(choice, items, names)
-    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
-
-
-def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
-    """Return as many tools as the API takes; fewer stay as they are.
-
-    Of more, OpenAI's come first, because they are few and an administrator switched them
-    on; then those that people attached or filters added; then the `builtin` ones. Each
-    group keeps its order.
-    """
-    if len(tools) <= _MAX_TOOLS:
-        return tools
-    hosted = [tool for tool in tools if is_hosted_tool(tool)]
-    functions = [tool for tool in tools if not is_hosted_tool(tool)]
-    attached = [tool for tool in functions if tool["name"] not in builtin]
-    own = [tool for tool in functions if tool["name"] in builtin]
-    return [*hosted, *attached, *own][:_MAX_TOOLS]
-
-
-def _too_many_notice(count: int) -> str:
-    """Return what a person is told of `count` tools; nothing if all are offered."""
-    left_out = count - _MAX_TOOLS
-    if left_out <= 0:
-        return ""
-    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.models
-#
-# The models that the pipe lists.
-#
-# Every page load lists the models, so the list is answered from memory. The models of a
-# key are fetched in the background; the last result stays until a newer one arrives, also
-# if the server cannot be reached.
-# --------------------------------------------------------------------------------------
-
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
-
-OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
-
-
-class Listing:
-    """What the key of the valves may use, as far as it is known.
-
-    One account is remembered: that of the valves as they were at the last look.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._known: dict[str, str] | None = None
-        self._next_request = 0.0
-
-    def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._known = None
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
-        return self._known
-
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
-            models = await fetch_models(endpoint, connections)
-            if endpoint.account() != self._account:  # the valves were changed meanwhile
-                return
-            self._known = models
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(models)
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
-
-
-def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
-
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
-    """
-    try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
-    listed = comma_list(valves.MODEL_ID)
-    names = list[str]()
-    today = utc_today().isoformat()
-    usable = None
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        fetches = read_expert_settings(valves).fetch_models
-        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store
-#
-# Where the records of a chat are written and read, signed and in part encrypted.
-#
-# The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user, chat and message, so that a copy in another chat, or a clone of a
-# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
-# Open WebUI has. It is imported when it is used, so a server without it still loads the
-# pipe, and stores less.
-# --------------------------------------------------------------------------------------
-
-
-_PURPOSE = "openai_responses_pipe "
-_NONCE_BYTES = 12
-
-
-class ChatKeys:
-    """Signs what is stored for one user, and encrypts what is stored in one chat."""
-
-    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
-        """Derive the keys; without a secret nothing is signed or encrypted."""
-        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _cipher(secret) if secret else None
-        self._user_id = user_id
-        self._chat_id = chat_id
-
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
-
-        Empty if that is impossible.
-        """
-        if self._cipher is None:
-            return ""
-        nonce = os.urandom(_NONCE_BYTES)
-        text = json.dumps(value).encode()
-        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
-        return base64.b64encode(nonce + sealed).decode("ascii")
-
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
-
-        What is not ours, or was changed, raises exceptions of the package's own.
-        """
-        if self._cipher is None:
-            return None
-        try:
-            whole = base64.b64decode(sealed, validate=True)
-            nonce = whole[:_NONCE_BYTES]
-            rest = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            return json.loads(text)
-        except Exception:
-            return None
-
-    def _scope(self, message_id: str) -> bytes:
-        """Return what a value is bound to: a client chooses the ids of its messages."""
-        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
-
-
-def _cipher(secret: str) -> Any:
-    key = derive_key(secret, f"{_PURPOSE}sent")
-    try:
-        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
-    except ImportError:
-        return None
-
-
-_HISTORY = "history"
-_FEW = 32
-"""Records of one message: each is written at once."""
-_LAST_TRIES = 3
-"""In each the host waits five seconds for SQLite."""
-
-
-class ChatStore:
-    """The records of one chat; writes go to the key of one message.
-
-    The first write also cleans up the values of older messages.
-
-    `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers; `repairs` is what refusals
-    of this chat showed.
-    """
-
-    carrier: Carrier = "markers"
-    size = 0
-    """About how many entries the chat has."""
-
-    def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
-        """Begin with what `chat` holds; the host takes the records in answers along."""
-        self.messages = _messages_of(chat)
-        in_answers = output_values(self.messages)
-        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
-        chat = {**chat, **in_answers}
-        self.records = read_records(chat, keys.sign)
-        self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
-        self.sent = read_sent_context(chat, keys.unseal)
-        self._is_behind = False
-        self._writing: asyncio.Task[None] | None = None
-        self._due = 0
-        self._unshown: list[StoredRecord] = []
-        self._caller = caller
-        self._keys = keys
-        self._key = message_key(caller.message_id)
-        self._stale_values = {key: chat[key] for key in rows}
-        self._repairs = stored_repairs([chat.get(self._key)])
-        self._own = {
-            ulid: record
-            for ulid, record in self.records.items()
-            if record.message_id == caller.message_id
-        }
-
-    def write_beside(self, record: Record, output_index: int | None = None) -> None:
-        """Store `record`, whose marker tells its place, beside what goes on.
-
-        The text need not wait for it, and a stop does not end it. `flush` waits for it,
-        and writes what an error kept from being stored.
-        """
-        del output_index
-        self._writing = asyncio.create_task(self._write_after(self._writing, record))
-
-    async def _write_after(
-        self, earlier: asyncio.Task[None] | None, record: Record
-    ) -> None:
-        if earlier:
-            await earlier
-        with suppress(Exception):
-            await self.write(record)
-
-    async def write(self, record: Record) -> None:
-        """Store `record`; if the host refuses it, it waits for the next write.
-
-        Its marker is shown anyway, because later it would have another place. A marker
-        that names nothing in the end is removed when it is read. As each write has all
-        records of the message, some of many wait, too.
-        """
-        self._own[record.ulid] = record
-        self._is_behind = True
-        if len(self._own) >= self._due:
-            await self._write()
-
-    def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends in addition to the chat, for the next write.
-
-        It replaces what an earlier run of the same message sent.
-        """
-        message_id = self._caller.message_id
-        has_earlier = self.sent.pop(message_id, None) is not None
-        is_empty = sent == SentContext()
-        if not is_empty:
-            self.sent[message_id] = sent
-        if has_earlier or not is_empty:
-            self._is_behind = True
-
-    async def flush(self) -> bool:
-        """Store everything that is not stored yet; say whether that succeeded.
-
-        It is tried several times: another process may hold SQLite's lock for longer
-        than the host waits, and the answer has been shown by now.
-        """
-        await self._settle()
-        for _ in range(_LAST_TRIES):
-            if not self._is_behind:
-                break
-            await self._write()
-        return not self._is_behind
-
-    async def _settle(self) -> None:
-        """Wait for the writes that have begun."""
-        if self._writing:
-            await asyncio.shield(self._writing)
-
-    async def add_repair(self, repair: ChatRepair) -> None:
-        """Store what made this chat acceptable to the server, for later turns."""
-        await self._settle()
-        self._repairs = _with_newest(self._repairs, repair)
-        self.repairs = _with_newest(self.repairs, repair)
-        await self._write()
-
-    async def _write(self) -> None:
-        self._due = len(self._own) + len(self._own) // _FEW
-        values = await run_work(self.size, self._values)
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
-        if not self._is_behind:
-            self._stale_values = {}
-
-    def _values(self) -> dict[str, Any]:
-        sign = self._keys.sign
-        value = self._with_sent(write_records(self._own, sign, self._repairs))
-        room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._stale_values, self.messages, self._key, room)
-        return {**others, self._key: value}
-
-    def _with_sent(self, value: JsonObject) -> JsonObject:
-        message_id = self._caller.message_id
-        sent = self.sent.get(message_id)
-        sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
-        return add_sent_context(value, sealed)
-
-    def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs, each once."""
-        unsent = self._unshown
-        self._unshown = []
-        return unsent
-
-    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
-        """Return a chat with the outputs that earlier answers of its branch stored.
-
-        `replaced_id` names the answer that is asked for anew, if the model is shown it.
-        """
-        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
-        return restore_from_outputs(parts, outputs)
-
-
-def _with_newest(
-    repairs: tuple[ChatRepair, ...], newest: ChatRepair
-) -> tuple[ChatRepair, ...]:
-    """Return `repairs` with one more, each once, without the oldest of too many."""
-    if newest in repairs:
-        return repairs
-    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
-
-
-class _OutputStore(ChatStore):
-    """Writes no row: records go into the answer's own output."""
-
-    carrier = "output"
-    _context_record_id = ""
-    """The record that holds what was sent."""
-
-    def write_beside(self, record: Record, output_index: int | None = None) -> None:
-        """Give `record` to the answer, which says the item that it belongs to."""
-        self._give(record.ulid, {record.ulid: record}, output_index)
-
-    async def _write(self) -> None:
-        self._give(new_ulid(), {})
-
-    def _give(
-        self, ulid: str, records: Mapping[str, Record], index: int | None = None
-    ) -> None:
-        value = write_records(records, self._keys.sign, self._repairs)
-        if (
-            self._is_behind or ulid == self._context_record_id
-        ):  # which may be written again
-            value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind = False
-            self._context_record_id = ulid
-        self._unshown.append(StoredRecord(ulid, value, index))
-
-
-def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
-    """Return the keys for the caller's chat on this server."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    return ChatKeys(secret, caller.user_id, caller.chat_id)
-
-
-async def open_store(
-    caller: Caller, valves: Valves, keys: ChatKeys
-) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None if it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    if chat is None:
-        return None
-    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    size = count_entries([kept, _messages_of(chat)], 3)
-    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    opened = await run_work(size, lambda: store(caller, kept, keys))
-    opened.size = size
-    return opened
-
-
-def _messages_of(chat: JsonObject) -> JsonObject:
-    """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(value_at(chat, _HISTORY, "messages"))
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.request
+# owui_manifold.prepare.request
 #
 # What a request has beside the chat: tools, settings, parameters; and that of a task.
 #
@@ -17902,30 +18497,31 @@ _BATCH_SHARE = 5
 class PreparedRequest(NamedTuple):
     """One request, and where its answer is stored."""
 
-    call: PipeCall
+    call: CheckedCall
     request: ResponsesRequest
-    endpoint: Endpoint
     origin: Origin
     limits: Limits
-    store: ChatStore | None = None
-    """None if nothing is stored."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    keys: ChatKeys | None = None
+    """Sign and encrypt what the chat itself carries."""
+    stored: StoredChat | None = None
+    """The chat's row; None if nothing is stored."""
+    sent: SentContext | None = None
+    """What the row gets as sent beside the chat; None: it stays as it is."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
     reason: str = ""
     """Why this model was chosen: the answer begins with it."""
     notices: tuple[str, ...] = ()
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    sign: Sign | None = None
-    """Signs what the chat itself carries."""
     cites: bool = False
     """Whether its tools give sources."""
-    records: Mapping[str, Record] = MappingProxyType({})
-    """What earlier answers of the chat stored."""
 
 
-def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
@@ -17935,7 +18531,7 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
-def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
     Those of Open WebUI's own chats always are; a call of a tool that it does not have
@@ -17948,7 +18544,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 
 
 def request_settings(
-    call: PipeCall, tools: OfferedTools, model: ResolvedModel
+    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
     config = call.config
@@ -17993,12 +18589,12 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     return sent.model_copy(update={"repairs": ()}) == built
 
 
-def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     return call.capabilities.repairs.repairs(repair_scope(call, model))
 
 
-def repair_scope(call: PipeCall, model: str) -> RepairScope:
+def repair_scope(call: CheckedCall, model: str) -> RepairScope:
     """Return whose requests a repair is about."""
     return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
@@ -18011,7 +18607,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
+def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
     """Return parameters of the API; the caller's own replace them.
 
     The same chat and user always get the same values, because the prompt cache and,
@@ -18036,13 +18632,13 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     return given_values(chosen)
 
 
-def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call, offered.names),
-        build_approver(call),
+        HostTools(call.host, tool_user(call), offered.names),
+        build_approver(call.host, call.config.approval_rules, call.log.warn),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -18057,20 +18653,31 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-def build_task_request(call: PipeCall) -> PreparedRequest:
+def tool_user(call: CheckedCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
+    )
+
+
+def build_task_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = call.endpoint
-    model = _task_model(call, endpoint)
+    model = _task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, endpoint)
+    origin = origin_at(model.family, call.endpoint)
     limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, endpoint, origin, limits)
+    return PreparedRequest(call, request, origin, limits)
 
 
-def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: CheckedCall) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     A server other than OpenAI's may not have the default model.
@@ -18078,9 +18685,9 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     valves = call.valves
     wanted = valves.TASK_MODEL.strip()
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == OPENAI_HOST):
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _task_lack(endpoint, model.id) not in call.capabilities:
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
             return model
     return call.model
 
@@ -18095,7 +18702,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
@@ -18108,313 +18715,329 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.artifacts
+# owui_manifold.prepare.chat
 #
-# Stores the pictures and files of a run in the host before they are shown.
+# Builds the request for a chat, in passes over its parts.
 #
-# An event goes in; the same event with a `card` comes out.
+# The model, if its name leaves the choice to the pipe; the history as input, with the
+# prefix as it was sent before; the tools; the settings; default parameters.
 # --------------------------------------------------------------------------------------
 
 
-_MAX_FETCHED = 32 * 1024**2
-_MAX_FILES = 20
+class _Chat(NamedTuple):
+    """A chat between two passes."""
 
-_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
-_GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
-_NOT_FETCHED = "{} could not be fetched from where the code ran."
+    call: CheckedCall
+    model: ResolvedModel
+    stored: StoredChat | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    tools: OfferedTools
+    verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
+    sent: SentContext | None = None
+    """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
+    @property
+    def replaced_id(self) -> str:
+        """The message that this answer replaces, or nothing."""
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
-class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store files for the current user, at the message that is being written."""
-        self._prepared = prepared
-        self._connections = connections
-        self._stored: dict[str, Item | None] = {}
-
-    async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown.
-
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
-        """
-        if isinstance(event, PartialImage):
-            return event if self._prepared.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
-            return event
-        card = await self._card(event.item)
-        return event._replace(card=card) if card else event
-
-    async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
-        caller = self._prepared.call.caller
-        host_reads = caller.host_reads
-        if is_image_call(item) and host_reads and item.get("result"):
-            return await self._pictures([image_url(item)])
-        if is_code(item) and host_reads:
-            outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = file_citations(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MAX_FILES], message_text(item))
-        return {}
-
-    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
-        files: list[Item] = []
-        notes: list[str] = []
-        for url in urls:
-            kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                stored = await self._store(picture_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The picture")]
-        return _made_card(files=files, notes=notes)
-
-    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
-        """Return the card of a text that names files in a container.
-
-        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
-        """
-        files: list[Item] = []
-        notes: list[str] = []
-        links: dict[str, str] = {}
-        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
-        deadlines = Deadlines(patience)
-        shown = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
-            name = _file_name(citation)
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = container_addresses(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
-                continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
-                shown.add(stored["id"])
-            elif not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
-
-    async def _fetched(
-        self, citation: Item, name: str, deadlines: Deadlines
-    ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
-        try:
-            endpoint = self._prepared.endpoint
-            connections = self._connections
-            content = await container_file(
-                endpoint, connections, ids, _MAX_FETCHED, deadlines
-            )
-        except AnswerTooLarge:
-            return _TOO_BIG.format(name)
-        except ResponsesError as error:
-            self._prepared.call.log.warn(f"no container file: {error}")
-            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        stored = await self._store(stored_name(name), content)
-        return stored or _NOT_STORED.format(name)
-
-    async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
-
-        It belongs to the person who asked. If the host names nobody, or somebody whom
-        it no longer knows, nothing is stored: there is no other owner.
-        """
-        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
-        if digest not in self._stored:
-            caller = self._prepared.call.caller
-            host = self._prepared.call.host
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = message if caller.may_have_row else {}
-            user = await user_model(caller.user_id) if caller.user_id else None
-            if user is None:
-                return None
-            file = NewFile(name.name, name.media_type, content)
-            made = await store_file(host.request, file, saved, user)
-            kind = "image" if file.kind.startswith("image/") else "file"
-            self._stored[digest] = {"type": kind, **made} if made else None
-        return self._stored[digest]
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
-def _file_name(citation: Item) -> str:
-    """Return the name of a cited file, without a directory and at most 200 characters.
+async def build_chat_request(call: CheckedCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    require_floor()
+    keys = chat_keys(call.valves, call.caller)
+    stored = await read_stored_chat(call.caller, keys)
+    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    origin = origin_at(chat.model.family, call.endpoint)
+    tools = chat.tools
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
+    return PreparedRequest(
+        call,
+        with_cache_comparison(call, request, stored),
+        origin,
+        run_limits(call.config.expert, chat.model),
+        call_toolset(call, tools),
+        keys=keys,
+        stored=stored,
+        sent=chat.sent,
+        records=chat.records,
+        reason=reason,
+        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
+    )
 
-    `rpartition`, because `pathlib` reads each part of a path.
+
+def _read_messages(
+    call: CheckedCall, sign: Sign | None, stored: StoredChat | None
+) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
+    model, reason = _choose_model(call, parts, stored)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
+    tools = offered_tools(call, model)
+    chat = _Chat(call, model, stored, instructions, parts, records, tools)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
+
+
+def _choose_model(
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and the sentence that says why it was chosen, if any."""
+    question = next(iter(user_messages(parts).values()), None)
+    records = stored.records.values() if stored else ()
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={record.origin.family for record in records},
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
+
+
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    """Give the parts what the host stores of them."""
+    rows = chat.stored.messages if chat.stored else {}
+    call = chat.call
+    metadata = call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    """Take a wish for the length of this answer out of the question."""
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    """Put the stored outputs of earlier answers in the place of their text."""
+    stored = chat.stored
+    if stored is None:
+        return chat
+    message_id = chat.call.caller.message_id
+    outputs = stored_outputs(stored.messages, message_id, chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **stored.records})
+
+
+def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
+    settings = request_settings(chat.call, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    body = _body(chat)
+    facts = chat.model.facts
+    account = chat.call.account
+    stored = chat.stored.repairs if chat.stored else ()
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    if effort:
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
+    repairs = (*learned_repairs(chat.call, request.model), *stored)
+    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    """Keep the instructions and the chat as they were sent before.
+
+    What is sent for the first time stands in `sent`.
     """
-    path = str(citation.get("filename") or "")
-    return shorten_name(path.rpartition("/")[2]) or "file"
+    call = chat.call
+    parts = chat.parts
+    if chat.stored is None or not stored_messages(parts):
+        return chat
+    sent = dict(chat.stored.sent)
+    if not chat.continues:
+        # An earlier run of the same message does not count: a client chooses the ids.
+        sent.pop(call.caller.message_id, None)
+        sent_now = _sent_now(chat, sent)
+        chat = chat._replace(sent=sent_now)
+        if sent_now != SentContext():
+            sent[call.caller.message_id] = sent_now
+    request, items = _with_turns(chat, sent)
+    told = _told_instructions(chat, sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    notice = change_notice(change)
+    if notice:
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
 
 
-def _made_card(**held: object) -> JsonObject:
-    return {name: value for name, value in held.items() if value}
+def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers."""
+    facts = chat.model.facts
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
-    head, _, encoded = url.partition(";base64,")
-    kind = head.partition("data:")[2]
-    with suppress(ValueError):
-        if kind.startswith("image/"):
-            return kind, base64.b64decode(encoded)
-    return kind, b""
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
+
+
+def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
+    if not chat.call.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
+    if not (chat.instructions and chat.call.endpoint.is_openai):
+        return chat
+    first = UserMessage(text_message("developer", chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files."""
+    parts = chat.parts
+    valves = chat.call.valves
+    user_id = chat.call.caller.user_id
+    size += sum(map(image_length, parts)) // 1024
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.stored.repairs if chat.stored else ()
+    return await run_work(
+        size,
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
+        ),
+    )
+
+
+def _body(chat: _Chat) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.verbosity:
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
+    return body
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.callers
+# owui_manifold.present.costs
 #
-# What a caller may set; the rest is the administrator's (docs/parameters.md).
-#
-# A body holds side by side what a client sent, what a user chose on the page, what
-# filters added and what is stored with the model.
+# What responses cost.
 # --------------------------------------------------------------------------------------
 
 
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-_TOOL_TYPES = (
-    "web_search",
-    "web_search_preview",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "apply_patch",
-    "computer",
-    "computer_use_preview",
-    "local_shell",
-    "programmatic_tool_calling",
-)
-_CLOSED_FIELDS = (
-    "vector_store_ids",
-    "container",
-    "environment",
-    "input_image_mask",
-    "server_url",
-    "connector_id",
-    "tunnel_id",
-    "authorization",
-    "headers",
-)
-"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
 
-_KNOWN_WORDS = {
-    "max_output_tokens",
-    "reasoning.mode",
-    "reasoning.context",
-    *ADMINISTRATORS_KEYS,
-    *_TOOL_TYPES,
-    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
-}
-
-
-class _Permission(NamedTuple):
-    opened: Collection[str]
-    """What `caller_may_set` opens for this caller."""
-    longest: int
-    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
-
-
-async def permitted_call(call: PipeCall) -> PipeCall:
-    """Return the call without what its caller may not set; the log says it once."""
-    caller = call.caller
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
-    if _permitted_body(call.body, may) == call.body:
-        return call
-    stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
-    if new:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        call.log.warn(
-            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
-            f"{names}"
-        )
-    return call._replace(body=body)
-
-
-def opening_error(expert: ExpertSettings) -> str:
-    """Return the message about words of `caller_may_set` that name nothing, if any."""
-    words = map(_opened, comma_list(expert.caller_may_set.lower()))
-    advice = "No parameter and no type of tool has such a name."
-    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
-
-
-def _opened(word: str) -> str:
-    """Return what a word of `caller_may_set` opens."""
-    return word.removeprefix("admin:").strip()
-
-
-def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
-    reasoning = body.get("reasoning")
-    if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
-    for name in _TOOLS:
-        given = body.get(name)
-        if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
-
-
-def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
-
-
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened.
-
-    A new container, `{"type": "auto"}`, is nobody's.
+    Other servers do not say which tier served a response: it is the one asked for.
     """
-    fields = as_mapping(tool)
-    kind = str(fields.get("type", "function"))
-    if kind in CALLED_BY_NAME:
-        return True
-    closed = []
-    for name in _CLOSED_FIELDS:
-        value = fields.get(name)
-        if value and as_mapping(value).keys() != {"type"}:
-            closed.append(f"{kind}.{name}")
-    return all(word in opened for word in closed or [kind])
-
-
-def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
-    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+    call = prepared.call
+    request = prepared.request
+    own = call.config.prices
+    if isinstance(own, InvalidRequest):
+        return None
+    facts = call.resolve(request.model).facts
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    asked = request.service_tier or ""
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
+    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.report
+# owui_manifold.present.report
 #
-# What the log and the current user are told about a run.
-#
-# The log gets requests and endings. The user gets notices above an answer: costs, models
-# with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
+# What the log and the current user are told about a run: its request and its end.
 # --------------------------------------------------------------------------------------
 
 
@@ -18428,46 +19051,16 @@ _INTERNAL_ERROR = (
 )
 
 
-_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
-_LONGEST_ID = 200
-
-
-def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
-    """Return a request that has OpenAI compare it with the answer before it.
-
-    The host has that answer in front of this one's question, with the id of its
-    response in its usage. Other servers refuse the field.
-    """
-    call = prepared.call
-    request = prepared.request
-    store = prepared.store
-    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
-    if not (asks and store and call.resolve(request.model).facts.diagnostics):
-        return prepared
-    row = as_mapping(store.messages.get(call.caller.message_id))
-    for _ in range(2):
-        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(value_at(row, "usage", "response_id"))
-    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
-        return prepared
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    changed = request.model_copy(update={"prompt_cache_options": options})
-    return prepared._replace(request=changed)
-
-
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request = prepared.request
     call = prepared.call
     call.log.line(
         "DEBUG",
-        f"request to {prepared.endpoint.host}: {request.model}, "
+        f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
+        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
@@ -18477,6 +19070,10 @@ def report_request(prepared: PreparedRequest) -> None:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+"""What is logged of why the prompt cache missed."""
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -18514,7 +19111,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
+def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
     """Log a failure; return it with the message to show.
 
     Administrators also see what the server said. `trace` still has the response id.
@@ -18523,7 +19120,9 @@ def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
     code = api_word(error.code or ended.ending.code)
     group = api_word(error.type)
     param = api_word(error.param)
-    answer = server_message(call, f"{trace.subject} {error.message}".strip())
+    answer = server_message(
+        call.config.secrets, f"{trace.subject} {error.message}".strip()
+    )
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, {_ids_in_log(trace)}. {answer}",
@@ -18531,7 +19130,7 @@ def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
     message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    message = _with_error_id(call, message)
+    message = _with_error_id(call.log, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
     return ended.ending._replace(sentence=message)
@@ -18602,24 +19201,24 @@ _MAX_SHOWN_TEXT = 500
 _MAX_READ_TEXT = 5000
 
 
-def server_message(call: PipeCall, text: str) -> str:
+def server_message(secrets: Iterable[str], text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
+    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
     shown = redacted[:_MAX_SHOWN_TEXT]
     return f"The server said: {shown}" if shown else ""
 
 
-def report_exception(call: PipeCall, error: Exception) -> str:
+def report_exception(log: RunLog, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        call.log.warn(f"nothing was sent: {error}")
-        return _with_error_id(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return _with_error_id(call, _INTERNAL_ERROR)
+        log.warn(f"nothing was sent: {error}")
+        return _with_error_id(log, str(error))
+    log.line("ERROR", describe_exception(error))
+    return _with_error_id(log, _INTERNAL_ERROR)
 
 
-def _with_error_id(call: PipeCall, sentence: str) -> str:
-    return f"{sentence} (Error id: {call.log.run_id})"
+def _with_error_id(log: RunLog, sentence: str) -> str:
+    return f"{sentence} (Error id: {log.run_id})"
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
@@ -18633,7 +19232,7 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
+def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if not removed:
         return
@@ -18648,7 +19247,7 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
     """Return what the audit log writes about a request."""
     payload = prepared.request.payload()
-    host = prepared.endpoint.host
+    host = prepared.call.endpoint.host
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
@@ -18660,23 +19259,53 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     return ended._replace(cost=cost)
 
 
-def cost_of_responses(
-    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
-    """Return what responses with this output cost; None if it cannot be known.
+# --------------------------------------------------------------------------------------
+# owui_manifold.present.views
+#
+# The forms of an answer: native events, chunks for plain clients, one whole result.
+# --------------------------------------------------------------------------------------
 
-    Other servers do not say which tier served a response: it is the one asked for.
+
+def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
+    """Return what renders a stream for its reader: Open WebUI or a plain client."""
+    if caller.host_reads:
+        return page_view()
+    return ChunkRenderer(*_response_head(caller))
+
+
+def page_view() -> NativeRenderer:
+    """Return what renders an answer for Open WebUI."""
+    return NativeRenderer(monotonic_seconds, HostedItems)
+
+
+def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
+    """Return the whole answer at once; Open WebUI also gets the output items.
+
+    The page shows no finish_reason: an answer that ended early gets a sentence.
     """
-    call = prepared.call
-    request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
-        return None
-    facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
+    result = completion(ended, *_response_head(caller))
+    if not caller.host_reads:
+        return result
+    if ended.ending.is_failure:
+        result |= error_chunk(ended.ending.sentence)
+    if items:
+        result |= {"output": items}
+    return result
+
+
+def _response_head(caller: Caller) -> tuple[str, int, str]:
+    """Return the id, the time and the model that a result or its chunks carry."""
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.host_model
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.present.notices
+#
+# What people are told above an answer.
+#
+# Models with the older way of tools, models that end, settings that cannot be read or
+# have no effect, and what the administration's filter says.
+# --------------------------------------------------------------------------------------
 
 
 _HOW = (
@@ -18690,21 +19319,20 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notice(call: PipeCall) -> str:
+async def _legacy_notice(call: CheckedCall) -> str:
     """Tell an administrator once about a model with legacy function calling."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
-    row = await legacy_model(call.model_id)
-    if row is None:
+    if not await is_legacy_model(call.model_id):
         return ""
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(call.model_id)
     advice = _DONE if changed else _ADVICE
     notice = f"{_HOW}{advice}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
 
 
-def _valve_notices(call: PipeCall) -> list[str]:
+def _valve_notices(call: CheckedCall) -> list[str]:
     """Log errors in valves; return the notices for this chat.
 
     Only administrators see any. What is left out or asked about because of an error is
@@ -18726,17 +19354,18 @@ def _valve_notices(call: PipeCall) -> list[str]:
     return [*complaints, *notes]
 
 
-def _is_first_notice(call: PipeCall, notice: str) -> bool:
+def _is_first_notice(call: CheckedCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
-def _refusal_notice(call: PipeCall) -> str:
+def _refusal_notice(call: CheckedCall) -> str:
     """Tell a user once about own settings that have no effect."""
     if not call.caller.host_reads:  # nobody would see it
         return ""
-    user, is_new = call.caller.user_id, call.capabilities.first_time
+    user = call.caller.user_id
+    is_new = call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
         return ""
@@ -18760,7 +19389,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.silence
+# owui_manifold.run.silence
 #
 # Lines that hold only while an answer is waited for: a silence, a new attempt.
 #
@@ -18781,9 +19410,9 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 class WaitingLines:
     """Tells the page what it waits for, and hides that when it is over."""
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
-        """Wait for nothing yet."""
-        self._call = call
+    def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
+        """Wait for nothing yet; without `emit` there is no page to tell it to."""
+        self._emit = emit
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._since = _NEVER
@@ -18812,10 +19441,9 @@ class WaitingLines:
     def _tell(self, message: str) -> None:
         """Send a line to the page; an empty one hides the last."""
         self._is_shown = bool(message)
-        emit = self._call.page
-        if emit:
+        if self._emit:
             event = status_chunk(message)["event"]
-            self._connections.do_later(emit(event))
+            self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
@@ -18834,7 +19462,7 @@ class WaitingLines:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.spending
+# owui_manifold.run.spending
 #
 # What is told to the filter of the administration of each run: events, and usage.
 # --------------------------------------------------------------------------------------
@@ -18856,12 +19484,13 @@ def check_limits(prepared: PreparedRequest) -> None:
             raise InvalidRequest(refusal)
 
 
-def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+def counted_run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
     request = prepared.request
-    endpoint = prepared.endpoint
+    endpoint = prepared.call.endpoint
     account = prepared.call.account
-    limits = prepared.limits
     if account is None:
         return run(request, endpoint, connections, limits, prepared.toolset)
     counts = _RunCounts(prepared, account)
@@ -18924,16 +19553,423 @@ class _RunCounts:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.answer
+# owui_manifold.store.writers
 #
-# Runs a prepared request and yields its events, with the markers of stored items.
+# Where the records of an answer are written: the chat's row, or the answer itself.
 # --------------------------------------------------------------------------------------
 
 
+_FEW = 32
+"""Records of one message: each is written at once."""
+_LAST_TRIES = 3
+"""In each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
     "on without them. Its database may be locked or full."
 )
+
+
+class StoredAnswer(NamedTuple):
+    """The answer that records belong to."""
+
+    chat_id: str
+    message_id: str
+    chat: StoredChat
+    keys: ChatKeys
+    sent: SentContext | None = None
+    """What its run sends beside the chat; None: what an earlier run sent holds on."""
+
+    def kept_sent(self) -> SentContext | None:
+        """Return what is stored as sent; None for nothing."""
+        if self.sent is None:
+            return self.chat.sent.get(self.message_id)
+        return None if self.sent == SentContext() else self.sent
+
+    def changes_sent(self) -> bool:
+        """Say whether what is stored as sent has to be written."""
+        if self.sent is None:
+            return False
+        return self.message_id in self.chat.sent or self.sent != SentContext()
+
+    def with_sent(self, value: JsonObject) -> dict[str, Any]:
+        """Return the value of the answer's key, with what its run sends."""
+        sent = self.kept_sent()
+        sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
+        return add_sent_context(value, sealed)
+
+
+class RecordWriter(Protocol):
+    """Takes the records of one answer; what it returns has to be shown."""
+
+    carrier: Carrier
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Take a record; it may replace one with the same id."""
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Store what made this chat acceptable to the server, for later turns."""
+
+    async def finish(self) -> list[StoredRecord]:
+        """Store what is not stored yet."""
+
+
+class RowWriter:
+    """Writes into the key of the answer's message in the chat's row.
+
+    The first write also cleans up the values of older messages.
+    """
+
+    carrier: Carrier = "markers"
+
+    def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
+        """Begin with the records that earlier runs of the answer stored."""
+        self._answer = answer
+        self._log = log
+        self._key = message_key(answer.message_id)
+        self._records = {
+            ulid: record
+            for ulid, record in answer.chat.records.items()
+            if record.message_id == answer.message_id
+        }
+        self._repairs = answer.chat.answer_repairs
+        self._stale_values = answer.chat.row_values
+        self._is_behind = answer.changes_sent()
+        self._writing: asyncio.Task[None] | None = None
+        self._due = 0
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Store a record, whose marker tells its place, beside what goes on.
+
+        The text need not wait for it, and a stop does not end it. `finish` waits for it,
+        and writes what an error kept from being stored.
+        """
+        self._writing = asyncio.create_task(
+            self._write_after(self._writing, new.record)
+        )
+        return []
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
+        """Store `record`; if the host refuses it, it waits for the next write.
+
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read. As each write has all
+        records of the message, some of many wait, too.
+        """
+        self._records[record.ulid] = record
+        self._is_behind = True
+        if len(self._records) >= self._due:
+            await self._write()
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Store a repair at once, with the records."""
+        await self._settle()
+        self._repairs = _with_newest(self._repairs, repair)
+        await self._write()
+        return []
+
+    async def finish(self) -> list[StoredRecord]:
+        """Store everything that is not stored yet; the log says if that failed.
+
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
+        """
+        await self._settle()
+        for _ in range(_LAST_TRIES):
+            if not self._is_behind:
+                return []
+            await self._write()
+        if self._is_behind:
+            self._log.warn(_NOT_WRITTEN)
+        return []
+
+    async def _settle(self) -> None:
+        """Wait for the writes that have begun."""
+        if self._writing:
+            await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
+        self._due = len(self._records) + len(self._records) // _FEW
+        values = await run_work(self._answer.chat.size, self._values)
+        self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
+        if not self._is_behind:
+            self._stale_values = {}
+
+    def _values(self) -> dict[str, Any]:
+        """Return the keys to write: the answer's, and those that are cleaned up."""
+        sign = self._answer.keys.sign
+        value = write_records(self._records, sign, self._repairs)
+        value = self._answer.with_sent(value)
+        room = MAX_STORED_KB * 1024 - stored_size(value)
+        messages = self._answer.chat.messages
+        others = prune(self._stale_values, messages, self._key, room)
+        return {**others, self._key: value}
+
+
+class OutputWriter:
+    """Writes no row: records go into the answer's own output."""
+
+    carrier: Carrier = "output"
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        """Begin with the repairs that earlier runs of the answer stored."""
+        self._answer = answer
+        self._repairs = answer.chat.answer_repairs
+        self._is_behind = answer.changes_sent()
+        self._context_record_id = ""
+        """The record that holds what was sent."""
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Return the item of a record, at the place of the text that follows."""
+        ulid = new.record.ulid
+        return [self._item(ulid, {ulid: new.record}, new.output_index)]
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Return an item that holds the repairs."""
+        self._repairs = _with_newest(self._repairs, repair)
+        return [self._item(new_ulid(), {})]
+
+    async def finish(self) -> list[StoredRecord]:
+        """Return an item of what was sent, if no record holds it."""
+        return [self._item(new_ulid(), {})] if self._is_behind else []
+
+    def _item(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> StoredRecord:
+        value = write_records(records, self._answer.keys.sign, self._repairs)
+        # The record that holds what was sent may be written again, and keeps it.
+        if self._is_behind or ulid == self._context_record_id:
+            message_id = self._answer.message_id
+            value = {**self._answer.with_sent(value), "message_id": message_id}
+            self._is_behind = False
+            self._context_record_id = ulid
+        return StoredRecord(record_item(ulid, value), index)
+
+
+def _with_newest(
+    repairs: tuple[ChatRepair, ...], newest: ChatRepair
+) -> tuple[ChatRepair, ...]:
+    """Return `repairs` with one more, each once, without the oldest of too many."""
+    if newest in repairs:
+        return repairs
+    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.answer_records
+#
+# The records of one answer: its events go in, what is shown comes out.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerRecords:
+    """Records one answer, and hands its records to a writer.
+
+    Without a writer the chat has no row: what is recorded travels in the events.
+    Without a recorder nothing is.
+    """
+
+    def __init__(self, recorder: Recorder | None, writer: RecordWriter | None) -> None:
+        """Start before the first event."""
+        self._recorder = recorder
+        self._writer = writer
+
+    async def take(self, event: CitedEvent) -> list[AnswerEvent]:
+        """Return what is shown for an event: the event too, but for the run's end.
+
+        Records follow the text that they belong to: nobody waits for them. At the end
+        of the run all of them are stored, as far as the host allows it.
+        """
+        shown = list[AnswerEvent]()
+        stored = list[StoredRecord]()
+        recorded_events = self._recorder.feed(event) if self._recorder else (event,)
+        for recorded in recorded_events:
+            if not isinstance(recorded, NewRecord | RunDone):
+                shown.append(recorded)
+            elif isinstance(recorded, NewRecord) and self._writer:
+                stored += self._writer.add(recorded)
+        if isinstance(event, RunDone) and self._writer:
+            stored += await self._writer.finish()
+        return [*shown, *stored]
+
+    async def add_repair(self, repair: ChatRepair) -> Sequence[StoredRecord]:
+        """Return what is shown for a repair that later turns of the chat need."""
+        return await self._writer.add_repair(repair) if self._writer else ()
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.artifacts
+#
+# Stores the pictures and files of a run in the host before they are shown.
+#
+# An event goes in; the same event with a `card` comes out.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class ArtifactStore:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(
+        self, call: CheckedCall, connections: Connections, patience: Timeouts
+    ) -> None:
+        """Store files for the current user, at the message that is being written.
+
+        `patience` holds for fetching the files of one text from a container.
+        """
+        self._call = call
+        self._connections = connections
+        self._patience = patience
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, PartialImage):
+            return event if self._call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
+            return event
+        card = await self._card(event.item)
+        return event._replace(card=card) if card else event
+
+    async def _card(self, item: Item) -> JsonObject:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._call.caller
+        host_reads = caller.host_reads
+        if is_image_call(item) and host_reads and item.get("result"):
+            return await self._pictures([image_url(item)])
+        if is_code(item) and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = file_citations(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                stored = await self._store(picture_name(kind), content)
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The image")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        deadlines = Deadlines(self._patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = _file_name(citation)
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = container_addresses(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            endpoint = self._call.endpoint
+            connections = self._connections
+            content = await container_file(
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
+            )
+        except AnswerTooLarge:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._call.log.warn(f"no container file: {error}")
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
+        stored = await self._store(stored_name(name), content)
+        return stored or _NOT_STORED.format(name)
+
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
+        if digest not in self._stored:
+            caller = self._call.caller
+            host = self._call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
+            made = await store_file(host.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
+
+
+def _made_card(**held: object) -> JsonObject:
+    return {name: value for name, value in held.items() if value}
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.answer
+#
+# Runs a prepared request and yields its events, with the markers of stored items.
+# --------------------------------------------------------------------------------------
 
 
 async def answer_events(
@@ -18947,77 +19983,77 @@ async def answer_events(
     their reason is for the log alone.
     """
     check_limits(prepared)
-    prepared = compare_cache(prepared)
     call = prepared.call
-    recorder = _recorder(prepared)
+    records = _answer_records(prepared)
     citations = Citations(source_keys(call.host.metadata.get("sources")))
+    cite = citations.feed if call.caller.host_reads else _uncited
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
-    artifacts = ArtifactStore(prepared, connections)
+    # Nobody reads the stream while a file is fetched: it takes half of its patience.
+    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+    artifacts = ArtifactStore(call, connections, patience)
     trials = RunTrials()
-    lines = WaitingLines(call, connections)
+    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
-    events = counted_run(prepared._replace(limits=limits), connections)
+    events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):
                 yield line
-            await _remember(prepared, trials.note(arrived))
+            repaired = await _remember(prepared, records, trials.note(arrived))
             event = await artifacts.stored(_without_reason(call, arrived))
-            if event is None:
-                continue
-            cited_events: Iterable[CitedEvent] = (event,)
-            if call.caller.host_reads:
-                cited_events = citations.feed(event)
-            for cited in cited_events:
-                for shown in await _write_records(prepared, recorder, cited):
+            for cited in cite(event) if event else ():
+                for shown in await records.take(cited):
                     yield shown
+            for record in repaired:
+                yield record
             if isinstance(event, RunDone):
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
 
 
-async def _write_records(
-    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
-) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end.
-
-    The answer's own records follow the text that they belong to: nobody waits for them.
-    """
-    store = prepared.store
-    shown = list[AnswerEvent]()
-    recorded_events = recorder.feed(event) if recorder else (event,)
-    for recorded in recorded_events:
-        if not isinstance(recorded, NewRecord | RunDone):
-            shown.append(recorded)
-        elif isinstance(recorded, NewRecord) and store:
-            store.write_beside(*recorded)
-    if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.warn(_NOT_WRITTEN)
-    if store:
-        shown += store.take_unsent()
-    return shown
+def _uncited(event: RunEvent) -> Iterable[CitedEvent]:
+    """Return an event as it is: plain clients get the model's own texts."""
+    return (event,)
 
 
-def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    """Return the recorder of a chat; None where nothing can be stored."""
-    caller = prepared.call.caller
-    store = prepared.store
-    remembers = prepared.call.valves.remembers_reasoning()
-    if not store and not (remembers and caller.host_reads and not caller.task):
-        return None
+def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
+    """Return what records an answer; where nothing can be stored, nothing is."""
+    call = prepared.call
+    caller = call.caller
+    writer = _record_writer(prepared)
+    remembers = call.valves.remembers_reasoning()
+    if not writer and not (remembers and caller.host_reads and not caller.task):
+        return AnswerRecords(None, None)
     scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        carrier=store.carrier if store else "details",
-        sign=prepared.sign,
+        carrier=writer.carrier if writer else "details",
+        sign=prepared.keys.sign if prepared.keys else None,
     )
-    return Recorder(scope, _new_record)
+    return AnswerRecords(Recorder(scope, _new_record), writer)
+
+
+def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
+    """Return what writes the records of an answer; None if its chat has no row."""
+    if prepared.stored is None or prepared.keys is None:
+        return None
+    call = prepared.call
+    answer = StoredAnswer(
+        chat_id=call.caller.chat_id,
+        message_id=call.caller.message_id,
+        chat=prepared.stored,
+        keys=prepared.keys,
+        sent=prepared.sent,
+    )
+    if call.valves.HISTORY_CARRIER == "output":
+        return OutputWriter(answer)
+    return RowWriter(answer, call.log)
 
 
 def _new_record() -> tuple[str, int]:
@@ -19025,321 +20061,39 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+def _without_reason(call: CheckedCall, event: RunEvent) -> RunEvent:
     """Log what happens before an answer; return the event as people see it."""
     if not isinstance(event, Status):
         return event
-    reason = server_message(call, event.reason)
+    reason = server_message(call.config.secrets, event.reason)
     call.log.warn(f"{event.sentence} {reason}".strip())
     return Status(event.sentence)
 
 
-async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
-    """Remember what made a request acceptable: for its chat, or for its server."""
+async def _remember(
+    prepared: PreparedRequest, records: AnswerRecords, confirmed: Sequence[Trial]
+) -> list[StoredRecord]:
+    """Remember what made a request acceptable: for its chat, or for its server.
+
+    Returns what is shown for those of the chat.
+    """
     call = prepared.call
-    store = prepared.store
     scope = repair_scope(call, prepared.request.model)
+    shown = list[StoredRecord]()
     for trial in confirmed:
         repair = trial.repair
-        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+        has_row = prepared.stored is not None
+        if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
             if trial.is_lasting:
-                await store.add_repair(repair)
-            continue
-        configured = partial(is_as_configured, prepared)
-        call.capabilities.repairs.learn(scope, trial, configured)
+                shown += await records.add_repair(repair)
+        else:
+            configured = partial(is_as_configured, prepared)
+            call.capabilities.repairs.learn(scope, trial, configured)
+    return shown
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.chat
-#
-# Builds the request for a chat, in passes over its parts.
-#
-# The model, if its name leaves the choice to the pipe; the history as input, with the
-# prefix as it was sent before; the tools; the settings; default parameters.
-# --------------------------------------------------------------------------------------
-
-
-class _Chat(NamedTuple):
-    """A chat between two passes."""
-
-    call: PipeCall
-    model: ResolvedModel
-    store: ChatStore | None
-    instructions: str
-    parts: list[ChatPart]
-    records: Mapping[str, Record]
-    tools: OfferedTools
-    verbosity: str = ""
-    request: ResponsesRequest = ResponsesRequest(model="", input=[])
-    """As it would be if the chat began with it, and later as it is sent."""
-
-    @property
-    def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
-        return str(self.call.host.metadata.get("regeneration_message_id") or "")
-
-    @property
-    def continues(self) -> bool:
-        """Whether the answer has begun and is continued."""
-        return bool(self.call.host.metadata.get("assistant_message_id"))
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether instructions stay as first given (`stable_instructions`)."""
-        mode = self.call.config.expert.stable_instructions
-        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
-
-
-async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
-    require_floor()
-    endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller)
-    store = await open_store(call.caller, call.valves, keys)
-    size = count_entries(call.messages, 2) + (store.size if store else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin = origin_at(chat.model.family, endpoint)
-    tools = chat.tools
-    items = await _history(chat, origin, size)
-    changed = {"input": items, "instructions": chat.instructions or None}
-    request = chat.request.model_copy(update=changed)
-    return PreparedRequest(
-        call,
-        request,
-        endpoint,
-        origin,
-        run_limits(call.config.expert, chat.model),
-        store,
-        call_toolset(call, tools),
-        reason=reason,
-        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
-        sign=keys.sign,
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        records=chat.records,
-    )
-
-
-def _read_messages(
-    call: PipeCall, sign: Sign | None, store: ChatStore | None
-) -> tuple[_Chat, str]:
-    """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
-    parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, store)
-    if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
-    tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, instructions, parts, records, tools)
-    for change in _PASSES:
-        chat = change(chat)
-    return chat, reason
-
-
-def _choose_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    question = next(iter(user_messages(parts).values()), None)
-    choice = choose_auto_model(
-        call.caller.model,
-        question.item if question else None,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={r.origin.family for r in store.records.values()} if store else set(),
-    )
-    if choice is None:
-        return call.model, ""
-    model = call.resolve(choice[0])
-    return model, f"{model.name} answers: {choice[1]}."
-
-
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
-def _attach_stored(chat: _Chat) -> _Chat:
-    """Give the parts what the host stores of them."""
-    rows = chat.store.messages if chat.store else {}
-    call = chat.call
-    metadata = call.host.metadata
-    given = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(given, rows, metadata)
-    if len(parts) < len(given):
-        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
-    return chat._replace(parts=attach_files(parts, rows, metadata))
-
-
-def _take_directive(chat: _Chat) -> _Chat:
-    """Take a wish for the length of this answer out of the question."""
-    if not chat.model.facts.verbosity:
-        return chat
-    is_guided = bool(chat.replaced_id)
-    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
-    return chat._replace(parts=parts, verbosity=verbosity)
-
-
-def _restore_outputs(chat: _Chat) -> _Chat:
-    """Put the stored outputs of earlier answers in the place of their text."""
-    if not chat.store:
-        return chat
-    parts = chat.store.restore(chat.parts, chat.replaced_id)
-    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
-
-
-def _build_flat(chat: _Chat) -> _Chat:
-    """Build the request as if the chat began now, without its input."""
-    settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
-    body = _body(chat)
-    facts = chat.model.facts
-    account = chat.call.account
-    stored = chat.store.repairs if chat.store else ()
-    request = build_request(chat.model, "", items, body, settings)
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(chat.model, "", items, body, settings)
-    repairs = (*learned_repairs(chat.call, request.model), *stored)
-    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _restore_prefix(chat: _Chat) -> _Chat:
-    """Keep the instructions and the chat as they were sent before.
-
-    What is sent for the first time is given to the store.
-    """
-    call = chat.call
-    store = chat.store
-    parts = chat.parts
-    if store is None or not stored_messages(parts):
-        return chat
-    if not chat.continues:
-        store.set_sent(_sent_now(chat, store))
-    request, items = _with_turns(chat, store)
-    told = _told_instructions(chat, store.sent)
-    changes = told.changes if told else {}
-    prefix = apply_sent_context(parts, store.sent, changes, items)
-    chat = chat._replace(parts=prefix, request=request)
-    if told is None:
-        return chat
-    # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
-    return chat._replace(instructions=told.first)
-
-
-def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
-    """Return what this run sends beside the chat, compared with earlier answers.
-
-    An earlier run of the same message does not count: a client chooses the ids.
-    """
-    answer_id = chat.call.caller.message_id
-    facts = chat.model.facts
-    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
-    sent = SentContext()
-    if chat.is_stable:
-        told = _told_instructions(chat, earlier)
-        sent = change_instructions(told, chat.instructions, chat.call.model_id)
-    turn = None
-    if _appended(chat):
-        turns = model_turns(chat.parts, earlier, chat.request.model)
-        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
-
-
-def _told_instructions(
-    chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
-    """Return what the chat has told its model; None where it gets all of it anew."""
-    if not chat.is_stable:
-        return None
-    compacted = {
-        record.message_id
-        for record in chat.records.values()
-        if any(is_compaction(item) for item in record.payload)
-    }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
-
-
-def _with_turns(
-    chat: _Chat, store: ChatStore
-) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
-    """Return the request as its model's first turn had it, and what later ones added."""
-    turns = model_turns(chat.parts, store.sent, chat.request.model)
-    if chat.call.caller.message_id not in turns:
-        return chat.request, {}
-    return append_turns(chat.request, turns, _appended(chat))
-
-
-def _appended(chat: _Chat) -> set[str]:
-    """Return the types of items that its model and server take."""
-    if not chat.call.endpoint.is_openai:
-        return set()
-    facts = chat.model.facts
-    kinds = set[str]()
-    if facts.appends_tools:
-        kinds.add(ADDED_TOOLS)
-    if facts.appends_configuration:
-        kinds.add(CONFIGURATION)
-    return kinds - lowered_kinds(chat.request.repairs)
-
-
-def _place_instructions(chat: _Chat) -> _Chat:
-    """Let the input begin with the instructions, where a server takes that."""
-    if not (chat.instructions and chat.call.endpoint.is_openai):
-        return chat
-    first = UserMessage(text_message("developer", chat.instructions))
-    return chat._replace(parts=[first, *chat.parts], instructions="")
-
-
-_PASSES = (
-    _attach_stored,
-    _take_directive,
-    _restore_outputs,
-    _build_flat,
-    _restore_prefix,
-    _place_instructions,
-)
-"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
-
-
-async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    """Return the input of a chat's history, with its files."""
-    parts = chat.parts
-    valves = chat.call.valves
-    user_id = chat.call.caller.user_id
-    size += sum(map(image_length, parts)) // 1024
-    parts = await run_work(size, partial(resolve_images, parts, scale_image))
-    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
-    records = await load_stored_images(chat.records, parts, user_id)
-    reader = origin if valves.remembers_reasoning() else None
-    with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.store.repairs if chat.store else ()
-    return await run_work(
-        size,
-        lambda: fit_input(
-            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
-        ),
-    )
-
-
-def _body(chat: _Chat) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**chat.call.body, "tool_choice": chat.tools.choice}
-    if chat.verbosity:
-        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
-    return body
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.checkup
+# owui_manifold.run.checkup
 #
 # The `/check` command: tests an administrator's set-up and says what works.
 #
@@ -19360,10 +20114,7 @@ _VERIFY = "Verify the organization at OpenAI, or"
 _CHECK_ADVICE = {
     "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
     "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
-    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
 }
-_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -19374,13 +20125,21 @@ _LOST = (
 )
 
 
+def _tool_advice(kind: str) -> str:
+    """Return what to do about a kind of OpenAI's tools that is refused."""
+    setting = TOOL_SETTINGS[kind]
+    if setting.is_switch:
+        return f"Allow it in the key's project, or turn off {setting.valve}."
+    return f"Check {setting.valve}."
+
+
 class _Diagnostics:
     """One model of the pipe at its server, tried out piece by piece.
 
     Nothing is sent twice: a failure is what is looked for.
     """
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
+    def __init__(self, call: CheckedCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -19412,7 +20171,7 @@ class _Diagnostics:
             only = {"tools": [tool], "tool_choice": "none"}
             tries.append((tool["type"], works, only))
         for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
             name = more.get("tools", [{}])[0].get("server_label") or kind
             yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
@@ -19463,19 +20222,19 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
-def is_check_command(call: PipeCall) -> bool:
+def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_user_text(call: PipeCall) -> str:
+def last_user_text(call: CheckedCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
 def run_diagnostics(
-    call: PipeCall, connections: Connections
+    call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())
@@ -19499,7 +20258,7 @@ async def stream_lines(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.failover
+# owui_manifold.run.failover
 #
 # Where a call is answered, if the filter of the administration has endpoints for it.
 #
@@ -19508,40 +20267,21 @@ async def stream_lines(
 # --------------------------------------------------------------------------------------
 
 
-def at_endpoint(call: PipeCall) -> PipeCall:
-    """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    endpoints = call.account.endpoints if call.account else None
-    if endpoints is None:
-        return call
-    if endpoints.problem:
-        raise InvalidRequest(endpoints.problem)
-    config = call.config
-    replaced = dict(endpoints.valves())
-    key = replaced["API_KEY"]
-    if key:
-        call.log.hide(key)
-        config = config._replace(secrets=(*config.secrets, key))
-    scope = replaced.pop("ENTRA_SCOPE", "")
-    expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=replaced)
-    return call._replace(config=config._replace(valves=valves, expert=expert))
-
-
 async def answer_with_failover(
     prepared: PreparedRequest,
     endpoints: EndpointQueue,
-    permit: Callable[[], Awaitable[PipeCall]],
+    check: Callable[[], Awaitable[CheckedCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
-    chosen then. A record waits for the next event: that of a failure is not stored.
+    `prepared` is for the first of the `endpoints`; `check` returns the call at the one
+    that is chosen then. A record waits for the next event: that of a failure is not stored.
     """
     begun = False
     home = _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account):
-        prepared = await build_chat_request(await permit())
+        prepared = await build_chat_request(await check())
     while True:
         if home:
             loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
@@ -19565,7 +20305,7 @@ async def answer_with_failover(
             else:
                 return
         yield Status(notice)
-        prepared = await build_chat_request(await permit())
+        prepared = await build_chat_request(await check())
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
@@ -19584,10 +20324,6 @@ def _last_origin(prepared: PreparedRequest) -> Origin | None:
 # --------------------------------------------------------------------------------------
 
 
-_NO_ENTRA = (
-    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
-    "has to install it."
-)
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
 
@@ -19658,7 +20394,7 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         failed = True
-        view = _new_view(call)
+        view = stream_view(call.caller)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -19667,28 +20403,21 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call, error))
+            yield error_chunk(report_exception(call.log, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host.
 
-        The page shows no finish_reason: an answer that ended early gets a sentence. The
-        host would show the text of an exception.
+        The host would show the text of an exception.
         """
+        emit = page_emitter(call.caller, call.host)
         try:
-            ended, items = await self._watch(call, await self._answer(call))
+            ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            return error_chunk(report_exception(call, error))
-        result = completion(ended, *_response_head(call))
-        if not call.caller.host_reads:
-            return result
-        if ended.ending.is_failure:
-            result |= error_chunk(ended.ending.sentence)
-        if items:
-            result |= {"output": items}
-        return result
+            return error_chunk(report_exception(call.log, error))
+        return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed.
@@ -19701,85 +20430,53 @@ class Pipe:
             call.log.warn(_NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await self._permitted(call))
+            text = await self._task_text(await check_call(call))
         except Exception as error:
-            report_exception(call, error)
+            report_exception(call.log, error)
         return task_result(text, call.caller.host_model)
 
-    async def _task_text(self, call: PipeCall) -> str:
+    async def _task_text(self, call: CheckedCall) -> str:
         """Return a task's text; the chat's model does what TASK_MODEL may not."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended, _ = await self._watch(call, events)
+            ended, _ = await self._watch(events)
             if not lacks_task_model(request, ended):
                 return "" if ended.ending.is_failure else completion_text(ended)
 
-    async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+    async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of a chat's answer, or of a check of the set-up."""
-        permitted = await self._permitted(call)
+        call = await check_call(arrived)
         if is_check_command(call):
-            return run_diagnostics(permitted, self._connections)
-        account = permitted.account
+            return run_diagnostics(call, self._connections)
+        account = call.account
         lines = account.limits.usage_answer(last_user_text(call)) if account else None
         if lines:
             return stream_lines(lines)
-        request = await build_chat_request(permitted)
+        request = await build_chat_request(call)
         if account and account.endpoints:
-            permit = partial(self._permitted, call._replace(account=account))
+            check_again = partial(check_call, arrived._replace(account=account))
             return answer_with_failover(
-                request, account.endpoints, permit, self._connections
+                request, account.endpoints, check_again, self._connections
             )
         return answer_events(request, self._connections)
 
-    async def _permitted(self, call: PipeCall) -> PipeCall:
-        """Return the call with what its caller may set, and with what proves who asks."""
-        asked = None if call.account else call.host.request
-        administration = await active_administration(asked)
-        if administration:
-            account = await administration.begin(call.facts)
-            call = call._replace(account=account)
-        call = at_endpoint(call)
-        config = call.config
-        valves = call.valves
-        endpoint = call.endpoint
-        if valves.AUTH == "entra_id" and not config.own_key:
-            if not call.account:
-                raise InvalidRequest(_NO_ENTRA)
-            ask = call.account.entra_token
-            token, problem = await ask(valves.BASE_URL, config.expert.entra_scope)
-            if problem:
-                raise InvalidRequest(problem)
-            config = config._replace(token=token, secrets=(*config.secrets, token))
-            call.log.hide(token)
-        forwards = valves.FORWARD_USER_INFO
-        if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
-            headers = await identity_headers(call.host, call.caller.user_id)
-            config = config._replace(identity=headers)
-        return await permitted_call(call._replace(config=config))
-
     async def _watch(
-        self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
+        self,
+        events: AsyncGenerator[AnswerEvent, None],
+        emit: EventEmitter | None = None,
     ) -> tuple[RunDone, list[Item]]:
-        """Read `events`; return their end and the items for the host."""
+        """Read `events`; return their end and the items for the host.
+
+        What only a page shows, a status or a source, is emitted meanwhile.
+        """
         ended = RunDone(CUT)
-        view = NativeRenderer(monotonic_seconds, HostedItems)
+        view = page_view()
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
-                    if "event" in chunk and call.page:  # a status, or a source
-                        await call.page(chunk["event"])
-                ended = event if isinstance(event, RunDone) else ended
+                    if emit and "event" in chunk:
+                        await emit(chunk["event"])
+                if isinstance(event, RunDone):
+                    ended = event
         return ended, view.shown.items
-
-
-def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
-    """Return what renders the stream for its reader: Open WebUI or a plain client."""
-    if call.caller.host_reads:
-        return NativeRenderer(monotonic_seconds, HostedItems)
-    return ChunkRenderer(*_response_head(call))
-
-
-def _response_head(call: PipeCall) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model

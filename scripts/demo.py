@@ -18,12 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import release
-from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
-from hosts.client import Json, OpenWebUIError
-from hosts.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
-from hosts.open_webui import OpenWebUI
-from hosts.pipelines_server import PipelinesServer
-from hosts.users import EVERYBODY_READS, User
+from hosts.people.client import Json, OpenWebUIError
+from hosts.people.users import EVERYBODY_READS, User
+from hosts.servers.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.agent import FUNCTION_CALLING, connected, install_pipeline
 from progress import Progress
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
@@ -38,12 +38,16 @@ HOSTED_TOOLS = (
 USUAL_PORT = 8080
 TICK_SECONDS = 0.5
 STOPPED = 130
-# What the way to OpenAI may need besides the key.
 WAY_OUT = (
     "OPENAI_API_KEY",
-    *("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
 )
+"""The variables that the way to OpenAI may need."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,8 @@ async def demo(options: argparse.Namespace) -> int:
         )
         async with moving("Open WebUI boots"):
             await running.enter_async_context(server)
-        admin, valves = server.admin, upstream.valves
-        models = await install_release(admin, valves)
+        admin = server.admin
+        models = await install_release(admin, upstream.valves)
         if not models:
             raise BootError(f"The pipe shows no models:\n{server.log()[-4000:]}")
         print(f"The pipe is installed for everybody, with {len(models)} models.")
@@ -76,11 +80,11 @@ async def demo(options: argparse.Namespace) -> int:
             await start_agents(running, admin, upstream)
             checked.append(FUNCTION_CALLING)
         if options.check:
-            found = [
+            exit_codes = [
                 await check_two_turns(admin, model, upstream.simulator)
                 for model in checked
             ]
-            return max(found)
+            return max(exit_codes)
         chat_id = ""
         if options.tour and upstream.simulator:
             print("\nThe tour:")
@@ -98,8 +102,10 @@ async def install_release(admin: User, valves: Json) -> list[str]:
         release.write(Path(folder))
         functions = read_import(Path(folder) / FUNCTIONS)
         models = read_import(Path(folder) / MODELS)
-    for one in functions:
-        await admin.install_function(one["id"], one["content"], one["name"])
+    for function in functions:
+        await admin.install_function(
+            function["id"], function["content"], function["name"]
+        )
     stored = await admin.valves(PIPE_ID)
     await admin.set_valves(PIPE_ID, stored | valves)
     await install_lake(admin, EVERYBODY_READS)
@@ -158,7 +164,8 @@ async def start_agents(
 
 def print_login(server: OpenWebUI, chat_id: str) -> None:
     """Say where to go next."""
-    print(f"\n    {server.url}{f'/c/{chat_id}' if chat_id else ''}")
+    address = f"{server.url}/c/{chat_id}" if chat_id else server.url
+    print(f"\n    {address}")
     print(f"    e-mail {ADMIN_EMAIL}, password {ADMIN_PASSWORD}")
 
 

@@ -51,8 +51,12 @@ class Environment:
         if self.is_current():
             return
         if all(self.megabytes):
-            told = "{}: downloads about {} MB, takes {} MB on the disk".format
-            print(told(self.name, *self.megabytes), file=sys.stderr)
+            downloaded, on_disk = self.megabytes
+            print(
+                f"{self.name}: downloads about {downloaded} MB, takes {on_disk} MB on "
+                "the disk",
+                file=sys.stderr,
+            )
         self._clear()
         self._create(uv)
         self._install(uv)
@@ -128,7 +132,8 @@ class Environment:
 
     def _so_far(self, before: int, wanted: int) -> str:
         # pip fetches everything before it installs anything
-        if installed := self._installed() - before:
+        installed = self._installed() - before
+        if installed:
             return f"{installed} of {wanted} packages installed"
         fetched = self.log.read_text(errors="replace").count("Collecting ")
         return f"{fetched} of {wanted} packages fetched" if fetched else "fetching"

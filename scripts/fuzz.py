@@ -15,11 +15,11 @@ import logging
 import random
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -38,7 +38,7 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
-from stand_in_host import Row, StandInHost, host_callable, host_request
+from stand_in.host import Row, StandInHost, host_callable, host_request
 
 BUILT = Path(__file__).parents[1] / "pipes" / "openai_responses_manifold.py"
 Json = dict[str, Any]
@@ -90,7 +90,8 @@ class FuzzedChat:
         """Choose the chat's model by its number."""
         self.report = ChatReport(number)
         self._dice = random.Random(number)
-        self._simulator, self._id = simulator, f"chat-{number}"
+        self._simulator = simulator
+        self._id = f"chat-{number}"
         self._request = host_request()
         host.chats.rows[self._id] = Row("user-1", {"title": "Fuzz"})
         self._model = self._dice.choice(MODELS)
@@ -117,7 +118,7 @@ class FuzzedChat:
                     break
         finally:
             await self._pipe._connections.close()
-        self.report.faults = list(map(describe_fault, self._simulator.faults))
+        self.report.faults = [describe_fault(f) for f in self._simulator.faults]
         return self.report
 
     async def _take_turn(self, turn: int) -> None:
@@ -126,15 +127,26 @@ class FuzzedChat:
         given = json.dumps({"city": f"City-{turn}"})
         text = f"sim:{scenario} Question {turn}? {given}"
         self._messages.append({"role": "user", "content": text})
-        begun, ran = len(self._posted()), len(self._ran)
+        sent_before = len(self._posted())
+        runs_before = len(self._ran)
         chunks = await self._ask(turn)
-        sent = self._posted()[begun:]
-        self._judge(turn, chunks, sent, self._ran[ran:])
+        sent = self._posted()[sent_before:]
+        self._count(sent)
+        problems = find_problems(chunks, sent, len(self._ran) - runs_before)
+        self.report.problems += [f"turn {turn}: {problem}" for problem in problems]
         done = [c["item"] for c in chunks if c.get("type", "").endswith("item.done")]
         self._messages += convert_output(done)
 
     def _posted(self) -> list[RecordedRequest]:
-        return [one for one in self._simulator.requests if one.method == "POST"]
+        return [r for r in self._simulator.requests if r.method == "POST"]
+
+    def _count(self, sent: Sequence[RecordedRequest]) -> None:
+        self.report.requests += len(sent)
+        for request in sent:
+            if request.status != 200:
+                self.report.refused += 1
+            if is_answered(request):
+                self.report.expected += 1
 
     async def _ask(self, turn: int) -> list[Json]:
         ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
@@ -164,50 +176,22 @@ class FuzzedChat:
         spec = describe_tool(name)["function"]
         return {"tool_id": "fuzz", "callable": host_callable(run), "spec": spec}
 
-    def _judge(
-        self, turn: int, chunks: list[Json], sent: list[RecordedRequest], ran: list[str]
-    ) -> None:
-        """Count requests; note what must not happen."""
-        ended = list(filter(is_answered, sent))
-        self.report.requests += len(sent)
-        self.report.refused += sum(one.status != 200 for one in sent)
-        self.report.expected += len(ended)
-        notes = [c["error"]["message"] for c in chunks if "error" in c]
-        problems = [f"stuck: {note}" for note in notes]
-        deltas = [c for c in chunks if c.get("type") == "response.output_text.delta"]
-        if not "".join(c["delta"] for c in deltas).strip():
-            problems.append("no answer")
-        invalid = [one for one in sent if one.status == 400 and one.scenario is None]
-        problems += [f"invalid history: {one.response}" for one in invalid]
-        called = [
-            item["call_id"]
-            for one in ended
-            for item in (one.response or {}).get("output", ())
-            if item["type"] == "function_call"
-        ]
-        if len(ran) > len(called):
-            problems.append(f"{len(ran)} runs of {len(called)} calls")
-        self.report.problems += [f"turn {turn}: {problem}" for problem in problems]
-
     def _add_fault(self, turn: int) -> None:
         """Refuse something that the chat's last request held, or will hold."""
-        answered = [one for one in self._posted() if is_answered(one)]
+        answered = [request for request in self._posted() if is_answered(request)]
         if not answered:
             return
         if self._dice.random() < RARELY:
             self._simulator.faults.append(self._choose_start(turn))
             return
         body = answered[-1].body
-        appended = (item.get("tools") or () for item in body["input"])
-        listed = [*(body.get("tools") or ()), *chain.from_iterable(appended)]
-        tools = [one.get("name") or one["type"] for one in listed]
-        choices = (
+        kinds = (
             list(self._list_items(answered[-1])),
-            list(map(refuse_tool, tools)),
-            list(map(refuse_parameter, _list_parameters(body))),
+            [refuse_tool(name) for name in _list_tools(body)],
+            [refuse_parameter(name) for name in _list_parameters(body)],
         )
-        kind = self._dice.choice([one for one in choices if one])
-        self._simulator.faults.append(self._dress(self._dice.choice(kind)))
+        refusals = self._dice.choice([refusals for refusals in kinds if refusals])
+        self._simulator.faults.append(self._dress(self._dice.choice(refusals)))
 
     def _choose_start(self, turn: int) -> FailedStart:
         return FailedStart(
@@ -224,27 +208,49 @@ class FuzzedChat:
             kind = item.get("type", "message")
             if item.get("role") in ("user", "developer", "system"):
                 continue
-            mark = next(
-                filter(None, map(item.get, ("call_id", "encrypted_content"))), ""
-            )
+            mark = item.get("call_id") or item.get("encrypted_content")
             if mark:
                 yield refuse_item(kind, text=mark)
             elif kind != "message":
                 yield refuse_item(kind)
-            for key in filter(item.__contains__, OPTIONAL_KEYS):
-                yield refuse_item(kind, key=key)
+            for key in OPTIONAL_KEYS:
+                if key in item:
+                    yield refuse_item(kind, key=key)
 
     def _dress(self, part: RefusedPart) -> RefusedPart:
         """Return a refusal in a random form."""
-        forms = [*FORMS, "unnamed"] if part.place == "item" else [*FORMS]
-        fields = {
-            "form": self._dice.choice(forms),
-            "delivery": self._dice.choice(list(DELIVERIES)),
-            "status": self._dice.choice((400, 400, 404)),
-        }
-        if fields["form"] == "unnamed":
-            fields["status"] = 400  # a 404 that names nothing is about the address
-        return RefusedPart(**{**vars(part), **fields})
+        forms = list(FORMS)
+        if part.place == "item":
+            forms.append("unnamed")
+        form = self._dice.choice(forms)
+        delivery = self._dice.choice(list(DELIVERIES))
+        status = self._dice.choice((400, 400, 404))
+        if form == "unnamed":
+            status = 400  # a 404 that names nothing is about the address
+        return replace(part, form=form, delivery=delivery, status=status)
+
+
+def find_problems(
+    chunks: Sequence[Json], sent: Sequence[RecordedRequest], run_count: int
+) -> list[str]:
+    """Return what must not happen in a turn: an error, no text, a tool run twice."""
+    problems = [f"stuck: {c['error']['message']}" for c in chunks if "error" in c]
+    deltas = [c for c in chunks if c.get("type") == "response.output_text.delta"]
+    if not "".join(delta["delta"] for delta in deltas).strip():
+        problems.append("no answer")
+    for request in sent:
+        is_own_refusal = request.scenario is None  # no fault that was asked for
+        if request.status == 400 and is_own_refusal:
+            problems.append(f"invalid history: {request.response}")
+    call_count = sum(_count_calls(request) for request in sent if is_answered(request))
+    if run_count > call_count:
+        problems.append(f"{run_count} runs of {call_count} calls")
+    return problems
+
+
+def _count_calls(request: RecordedRequest) -> int:
+    output = (request.response or {}).get("output", ())
+    return [item["type"] for item in output].count("function_call")
 
 
 def is_answered(request: RecordedRequest) -> bool:
@@ -257,6 +263,14 @@ def describe_fault(fault: RefusedPart | FailedStart) -> str:
     given = {name: value for name, value in vars(fault).items() if value}
     texts = (f"{name}={str(value)[:40]}" for name, value in given.items())
     return f"{type(fault).__name__} {' '.join(texts)}"
+
+
+def _list_tools(body: Json) -> list[str]:
+    """Return the names, or else the types, of the tools of a request and its items."""
+    tools = list(body.get("tools") or ())
+    for item in body["input"]:
+        tools += item.get("tools") or ()
+    return [tool.get("name") or tool["type"] for tool in tools]
 
 
 def _list_parameters(body: Json) -> Iterator[str]:
@@ -299,8 +313,9 @@ def convert_output(items: Sequence[Json]) -> list[Json]:
             flush()
             output = item["output"]
             text = output if isinstance(output, str) else output[0]["text"]
-            told = {"tool_call_id": item["call_id"], "content": text}
-            messages.append({"role": "tool", **told})
+            messages.append(
+                {"role": "tool", "tool_call_id": item["call_id"], "content": text}
+            )
     flush()
     return messages
 
@@ -322,27 +337,27 @@ async def run_chats(
         patch.delenv("OPENAI_API_KEY", raising=False)
         host = StandInHost(patch, Path(folder))
         await asyncio.gather(*(work(host) for _ in range(at_once)))
-    return sorted(reports, key=lambda one: one.number)
+    return sorted(reports, key=attrgetter("number"))
 
 
 def write_figures(reports: Sequence[ChatReport]) -> str:
     """Return what is to be known of all chats."""
-    stuck = [one for one in reports if one.problems]
-    healed = [one for one in reports if one.extra and not one.problems]
-    extra = sum(one.extra for one in healed)
-    counts = Counter(one.extra for one in healed)
-    most = max(counts, default=0)
-    lines = [
-        f"chat {one.number}: {'; '.join(one.problems)}\n    "
-        + "\n    ".join(one.faults)
-        for one in stuck
-    ]
-    mean = extra / len(healed) if healed else 0
-    requests = sum(one.requests for one in reports)
-    lines += [
-        f"{len(reports)} chats, {requests} requests, {len(stuck)} with problems",
-        f"{len(healed)} healed, {mean:.2f} extra requests each, {most} at most",
-    ]
+    lines: list[str] = []
+    stuck = [report for report in reports if report.problems]
+    for report in stuck:
+        lines.append(f"chat {report.number}: {'; '.join(report.problems)}")
+        lines += [f"    {fault}" for fault in report.faults]
+    requests = sum(report.requests for report in reports)
+    lines.append(
+        f"{len(reports)} chats, {requests} requests, {len(stuck)} with problems"
+    )
+    extras = [report.extra for report in reports if not report.problems]
+    healed = [extra for extra in extras if extra]
+    mean = fmean(healed) if healed else 0
+    most = max(healed, default=0)
+    lines.append(
+        f"{len(healed)} healed, {mean:.2f} extra requests each, {most} at most"
+    )
     return "\n".join(lines)
 
 
@@ -357,7 +372,7 @@ def main() -> int:
     numbers = range(given.first, given.first + given.chats)
     reports = asyncio.run(run_chats(numbers, load_pipe(given.pipe)))
     print(write_figures(reports))
-    return 1 if any(one.problems for one in reports) else 0
+    return 1 if any(report.problems for report in reports) else 0
 
 
 if __name__ == "__main__":

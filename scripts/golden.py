@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from golden_run.comparison import SHOWN_DIFFERENCES, SHOWN_LINES, differences
 from golden_run.running import GoldenRun
-from host_functions import run_host_functions
+from hosts.servers.functions import run_host_functions
 
 ROOT = Path(__file__).resolve().parents[1]
 PIPE = ROOT / "pipes" / "openai_responses_manifold.py"
@@ -80,7 +80,8 @@ def run_cases(arguments: argparse.Namespace) -> dict[str, str]:
     ):
         run = GoldenRun(arguments.pipe, arguments.pipeline, functions)
         outcomes = dict(run.outcomes(arguments.streams, arguments.cases))
-    if unknown := run.unknown_settings():
+    unknown = run.unknown_settings()
+    if unknown:
         print(f"Neither file knows {', '.join(unknown)}", file=sys.stderr)
     return outcomes
 

@@ -34,7 +34,10 @@ PRICES = {
 """US dollars for a million tokens in and out; scripts/catalog/models.json."""
 HIGHEST_PRICE = max(PRICES.values())
 CHARACTERS_PER_TOKEN = 3
-HELD, DIFFERS, UNTRIED = "held", "differs", "could not be tried"
+HELD = "held"
+DIFFERS = "differs"
+UNTRIED = "could not be tried"
+VERDICTS = (HELD, DIFFERS, UNTRIED)
 MOST_MESSAGE_CHARACTERS = 300
 SECRETS = re.compile(
     r"sk-[\w*.-]+|\b(?:org|proj|req|user|resp)[-_][\w-]+|[\w.+-]+@[\w-]+\.[\w.]+"
@@ -144,6 +147,10 @@ def estimate_dollars(case: Case) -> float:
     return dollars
 
 
+def _ignore_result(_result: Result) -> None:
+    """Do nothing: nobody watches the cases while they run."""
+
+
 async def run_cases(
     cases: Sequence[Case],
     base_url: str,
@@ -151,7 +158,7 @@ async def run_cases(
     limit: float = MOST_DOLLARS,
     *,
     all_of_them: bool = False,
-    told: Callable[[Result], None] = lambda _: None,
+    on_result: Callable[[Result], object] = _ignore_result,
 ) -> list[Result]:
     """Try cases one after the other until the estimated cost reaches the limit."""
     results: list[Result] = []
@@ -167,7 +174,7 @@ async def run_cases(
             else:
                 result = await _try_case(session, case, base_url, key)
             results.append(result)
-            told(result)
+            on_result(result)
     return results
 
 
@@ -255,17 +262,28 @@ def write_report(results: Sequence[Result], base_url: str) -> str:
     lines = [
         f"# The Responses API on {datetime.now(UTC):%Y-%m-%d}, {server}",
         "",
-        ", ".join(f"{counts[one]} {one}" for one in (HELD, DIFFERS, UNTRIED)),
+        ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS),
         "",
         "| case | model | verdict | what differs | the server's words | source |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    order = (DIFFERS, UNTRIED, HELD)
-    for result in sorted(results, key=lambda one: order.index(one.verdict)):
-        case, words = result.case, redact(result.outcome.message)
-        cells = (case.name, case.model, result.verdict, redact(result.line), words)
-        lines.append(f"| {' | '.join((*cells, case.source))} |")
+    for result in sorted(results, key=_by_need_of_reading):
+        case = result.case
+        cells = (
+            case.name,
+            case.model,
+            result.verdict,
+            redact(result.line),
+            redact(result.outcome.message),
+            case.source,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
+
+
+def _by_need_of_reading(result: Result) -> int:
+    """Return the place of a result in the report: what differs comes first."""
+    return (DIFFERS, UNTRIED, HELD).index(result.verdict)
 
 
 def _print_result(result: Result) -> None:
@@ -301,11 +319,12 @@ def main() -> int:
     print(f"{len(cases)} cases, at most {dollars:.2f} US dollars; {options.base_url}")
     if not options.yes and input("Go on? (y/n) ").strip().lower() not in ("y", "yes"):
         return 2
-    told = _print_result
-    results = asyncio.run(run_cases(cases, options.base_url, key, limit, told=told))
+    results = asyncio.run(
+        run_cases(cases, options.base_url, key, limit, on_result=_print_result)
+    )
     options.report.write_text(write_report(results, options.base_url), "utf-8")
     counts = Counter(result.verdict for result in results)
-    print(", ".join(f"{counts[one]} {one}" for one in (HELD, DIFFERS, UNTRIED)))
+    print(", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS))
     print(f"The report is in {options.report}; it can be attached to an issue.")
     return 1 if counts[DIFFERS] else 0
 

@@ -13,6 +13,7 @@ downloaded. gpt-oss's server needs Python 3.12 or newer.
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -38,7 +39,7 @@ from environment import Environment
 from fuzz import convert_output, describe_tool, load_pipe
 from other_servers.completions_stub import complete_chat
 from other_servers.relay import Relay
-from stand_in_host import Row, StandInHost, host_callable, host_request
+from stand_in.host import Row, StandInHost, host_callable, host_request
 
 ROOT = Path(__file__).resolve().parents[1]
 Json = dict[str, Any]
@@ -47,8 +48,8 @@ Json = dict[str, Any]
 def find_python() -> str:
     """Return a Python that gpt-oss's server takes, "" for none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = [*map(str, sorted(pyenv.glob("versions/3.1[23].*/bin/python3")))]
-    for python in ("python3.12", "python3.13", *found, "python3"):
+    built_here = [str(path) for path in pyenv.glob("versions/3.1[23].*/bin/python3")]
+    for python in ("python3.12", "python3.13", *sorted(built_here), "python3"):
         check = (
             "import sys; print(sys.executable); sys.exit(sys.version_info < (3, 12))"
         )
@@ -150,11 +151,12 @@ async def try_server(
     served: Served, relay: Relay, pipe: Any, host: StandInHost
 ) -> list[str]:
     """Chat, call a tool, answer again, ask for a missing model; return the problems."""
-    chat, problems = Chat(pipe, served.model, host), []
+    chat = Chat(pipe, served.model, host)
+    problems: list[str] = []
 
-    def expect(what: str, found: object, wanted: object) -> None:
-        if found != wanted:
-            problems.append(f"{what}: {found!r}, not {wanted!r}")
+    def expect(what: str, actual: object, wanted: object) -> None:
+        if actual != wanted:
+            problems.append(f"{what}: {actual!r}, not {wanted!r}")
 
     first = await chat.ask("What are two and two?")
     expect("chat", (error_of(first), shown_text(first).count("are 4.")), ("", 1))
@@ -173,8 +175,8 @@ async def try_server(
     chat.keep(last)
     for name, value in served.refused.items():
         healed = await chat.ask("And again?", **{name: value})
-        found = error_of(healed), shown_text(healed).count("are 4.")
-        expect(f"without {name}", found, ("", 1))
+        answers = shown_text(healed).count("are 4.")
+        expect(f"without {name}", (error_of(healed), answers), ("", 1))
         chat.keep(healed)
     if served.missing:
         sentence = error_of(await chat.ask("Hello?", model=served.missing))
@@ -195,9 +197,9 @@ def make_pipe(built: ModuleType, url: str, served: Served, mode: str) -> Any:
 
 def free_port() -> int:
     """Return a port of 127.0.0.1 that is free now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextlib.asynccontextmanager
@@ -250,8 +252,9 @@ async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> 
 @contextlib.asynccontextmanager
 async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
     """Run gpt-oss's own server."""
-    [found] = OTHERS.directory.glob(f"lib/*/site-packages/litellm/*/*/{VOCABULARY}")
-    shutil.copy(found, folder / "o200k_base.tiktoken")
+    place = f"lib/*/site-packages/litellm/*/*/{VOCABULARY}"
+    [vocabulary] = OTHERS.directory.glob(place)
+    shutil.copy(vocabulary, folder / "o200k_base.tiktoken")
     port = free_port()
     script = ROOT / "scripts/other_servers/serve_gpt_oss.py"
     command = [str(OTHERS.python), str(script), str(port)]
@@ -300,34 +303,45 @@ SERVERS = {"gpt-oss": serve_gpt_oss, "litellm": serve_litellm}
 
 
 async def try_all(names: Sequence[str], save: Path | None) -> int:
-    """Try the servers in each mode, print what came of it; return how many failed."""
-    built, failed = load_pipe(), 0
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as made:
+    """Try the servers in each mode; print the results, and return how many failed."""
+    built = load_pipe()
+    failures = 0
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
         patch.delenv("OPENAI_API_KEY", raising=False)
+        folder = Path(home)
         for name in names:
-            async with SERVERS[name](Path(made)) as found:
-                for served in found:
-                    for mode in MODES:
-                        relay = Relay(served.url)
-                        host = StandInHost(patch, Path(made))
-                        async with serve_here(relay.pass_on) as url:
-                            pipe = make_pipe(built, url, served, mode)
-                            problems = await try_server(served, relay, pipe, host)
-                            await pipe._connections.close()
-                        failed += bool(problems)
-                        report(name, mode, relay, problems)
-                        if save:
-                            save_streams(relay, save, f"{name}.{mode}")
-    return failed
+            async with SERVERS[name](folder) as servers:
+                for served, mode in itertools.product(servers, MODES):
+                    relay = Relay(served.url)
+                    host = StandInHost(patch, folder)
+                    problems = await try_mode(served, relay, built, mode, host)
+                    if problems:
+                        failures += 1
+                    report(name, mode, relay, problems)
+                    if save:
+                        save_streams(relay, save, f"{name}.{mode}")
+    return failures
+
+
+async def try_mode(
+    served: Served, relay: Relay, built: ModuleType, mode: str, host: StandInHost
+) -> list[str]:
+    """Try a server with a new pipe in one mode; return the problems."""
+    async with serve_here(relay.pass_on) as url:
+        pipe = make_pipe(built, url, served, mode)
+        problems = await try_server(served, relay, pipe, host)
+        await pipe._connections.close()
+    return problems
 
 
 def report(name: str, mode: str, relay: Relay, problems: Sequence[str]) -> None:
     """Print what came of one server in one mode."""
-    refused = [one for one in relay.exchanges if one.status != 200]
+    refused = [exchange for exchange in relay.exchanges if exchange.status != 200]
     count = f"{len(relay.exchanges)} requests, {len(refused)} refused"
     print(f"{name}, {mode}: {count}, {'FAILED' if problems else 'ok'}")
-    for one in refused:
-        print(f"    {one.status} {one.answer[:300].decode('utf-8', 'replace')}")
+    for exchange in refused:
+        words = exchange.answer[:300].decode("utf-8", "replace")
+        print(f"    {exchange.status} {words}")
     for problem in problems:
         print(f"    {problem}")
 
@@ -335,9 +349,10 @@ def report(name: str, mode: str, relay: Relay, problems: Sequence[str]) -> None:
 def save_streams(relay: Relay, folder: Path, name: str) -> None:
     """Keep what was sent and what came, numbered."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(relay.exchanges, 1):
-        (folder / f"{name}.{number}.sse").write_bytes(one.answer)
-        (folder / f"{name}.{number}.json").write_text(json.dumps(one.body, indent=1))
+    for number, exchange in enumerate(relay.exchanges, 1):
+        stem = f"{name}.{number}"
+        (folder / f"{stem}.sse").write_bytes(exchange.answer)
+        (folder / f"{stem}.json").write_text(json.dumps(exchange.body, indent=1))
 
 
 def main() -> int:

@@ -13,8 +13,10 @@ class Progress:
 
     def __init__(self, step: str, output: TextIO = sys.stderr) -> None:
         """The clock starts here."""
-        self.step, self.output = step, output
-        self._began = self._shown = time.monotonic()
+        self.step = step
+        self.output = output
+        self._began = time.monotonic()
+        self._shown = self._began
         self._moves = output.isatty()
 
     @property
@@ -34,10 +36,12 @@ class Progress:
 
     def end(self, state: str = "") -> None:
         """Leave the step's last line standing."""
-        start = "\r" if self._moves else ""
         line = self._line(state)
-        self.output.write(start + (line.ljust(WIDTH) if start else line) + "\n")
+        if self._moves:  # it replaces what stands on this line
+            line = "\r" + line.ljust(WIDTH)
+        self.output.write(line + "\n")
         self.output.flush()
 
     def _line(self, state: str) -> str:
-        return f"{self.step}: {state}  [{self.seconds:.0f} s]".replace(":   [", "  [")
+        step = f"{self.step}: {state}" if state else self.step
+        return f"{step}  [{self.seconds:.0f} s]"

@@ -23,9 +23,12 @@ from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
     SandboxOptions,
 )
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
-from openai_responses.endings import SENTENCES  # noqa: E402
-from owui_manifold.expert import ExpertSettings, WebSearchOptions  # noqa: E402
-from owui_manifold.valves import UserValves, Valves  # noqa: E402
+from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
+from openai_responses.errors import NO_FAULT  # noqa: E402
+from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
+from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
+from shells.shell import PIPE_SHELL  # noqa: E402
+from shells.valve_messages import fault_advice  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -63,7 +66,8 @@ def current_pages() -> Iterator[tuple[Path, str]]:
     shown = [
         match["name"] for text in pages.values() for match in _TABLE.finditer(text)
     ]
-    if missing := made.keys() - set(shown):
+    missing = made.keys() - set(shown)
+    if missing:
         raise ValueError(f"No page shows the table {', '.join(sorted(missing))}.")
     for page, text in pages.items():
         yield page, with_tables(text, made)
@@ -79,7 +83,7 @@ def tables() -> dict[str, str]:
         "agent-valves": valves_table(AgentValves),
         "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
         "sandbox-options": valves_table(SandboxOptions, "Key"),
-        "sentences": sentences_table(SENTENCES),
+        "messages": messages_table(SENTENCES),
     }
 
 
@@ -104,16 +108,18 @@ def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
     return markdown_table((heading, "Default", "What it does"), rows)
 
 
-def sentences_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
-    """One row for each sentence that a person can see, with all that leads to it."""
+def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
+    """One row for each message that a person can see, with all its causes."""
     causes: dict[str, list[str]] = {}
     for kind, by_code in sentences.items():
         for code, sentence in by_code.items():
-            causes.setdefault(sentence, []).append(shown_cause(kind, code))
+            advice = fault_advice(FAULTS.get((kind, code), NO_FAULT), PIPE_SHELL)
+            message = f"{sentence} {advice}".strip()
+            causes.setdefault(message, []).append(shown_cause(kind, code))
     rows = (
         (shown_sentence(sentence), ", ".join(causes[sentence])) for sentence in causes
     )
-    return markdown_table(("The page says", "It comes when"), rows)
+    return markdown_table(("Message", "Cause"), rows)
 
 
 def shown_cause(kind: str, code: str) -> str:
@@ -148,7 +154,8 @@ def shown_default(field: FieldInfo) -> str:
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
+    rule = ["---" for _ in head]
+    lines = [head, rule, *rows]
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
 
 

@@ -16,23 +16,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import release
-from hosts.admin_pages import IMPORT_ERROR, AdminPages
-from hosts.agent import (
+from hosts.browser.admin_pages import IMPORT_ERROR, AdminPages
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import fill_valves
+from hosts.people.users import EVERYBODY_READS
+from hosts.servers.offline import BootError, host_python
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.agent import (
     FUNCTION_CALLING,
     PIPELINE_ID,
     agent_valves_changed,
     connected,
     install_pipeline,
 )
-from hosts.chromium import Chromium
-from hosts.offline import BootError, host_python
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipelines_server import PipelinesServer
-from hosts.pipes import valves_changed
-from hosts.switches import SWITCHES
-from hosts.users import EVERYBODY_READS
-from hosts.valves_dialog import fill_valves
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import SWITCHES
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
 from tour import LAKE, install_lake
@@ -45,10 +45,14 @@ FLAT = {"width": 1100, "height": 340}
 MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
-DOWNLOAD = (
-    *("/usr/bin/python3", "-m", "pip", "download", "--quiet"),
-    *("--only-binary", ":all:", "-d"),
-)
+"""Bytes of a picture."""
+DOWNLOAD = "/usr/bin/python3 -m pip download --quiet --only-binary :all: -d"
+AGENT_SETTINGS = {
+    "connections": "Manage OpenAI API Connections",
+    "pipelines": "Upload Pipeline",
+}
+"""Pages of an administrator's settings, each with a text that it shows when it is
+there."""
 # Neither titles nor follow-ups: the simulator makes them up.
 PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
 # Pillow belongs to Open WebUI; flat pages need no more colours than a palette has.
@@ -102,7 +106,7 @@ async def make_pictures(folder: Path) -> None:
         await show_picture(studio, simulator)
         await show_agent(studio, simulator)
         # Open WebUI's own, behind the success of an import.
-        errors = [one for one in chat.errors if not one.endswith(IMPORT_ERROR)]
+        errors = [error for error in chat.errors if not error.endswith(IMPORT_ERROR)]
         if errors:
             raise PictureError(f"The page had errors: {errors}")
 
@@ -134,7 +138,8 @@ async def show_installation(studio: Studio, simulator: Simulator, files: Path) -
 
 async def show_chat(studio: Studio, simulator: Simulator) -> None:
     """A question that takes thought, a tool and a search."""
-    page, admin = studio.chat.page, studio.chat.user
+    page = studio.chat.page
+    admin = studio.chat.user
     await install_lake(admin, EVERYBODY_READS)
     simulator.default_scenario = "swim,delay=60"
     async with valves_changed(admin, PIPE_ID, ENABLE_WEB_SEARCH=True):
@@ -183,7 +188,8 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
 
 async def show_agent(studio: Studio, simulator: Simulator) -> None:
     """What the agents do, then their server and its settings."""
-    page, admin = studio.chat.page, studio.chat.user
+    page = studio.chat.page
+    admin = studio.chat.user
     values = {
         "BASE_URL": simulator.base_url,
         "API_KEY": simulator.api_key,
@@ -193,10 +199,9 @@ async def show_agent(studio: Studio, simulator: Simulator) -> None:
         async with connected(admin, server):
             await show_agent_work(studio, simulator, server)
             await server.set_valves(PIPELINE_ID, values)
-            for number, name in enumerate(("connections", "pipelines"), 1):
+            for number, (name, heading) in enumerate(AGENT_SETTINGS.items(), 1):
                 await page.goto(f"{admin.url}/admin/settings/{name}")
-                shown = ("Manage OpenAI API Connections", "Upload Pipeline")[number - 1]
-                await page.get_by_text(shown).first.wait_for()
+                await page.get_by_text(heading).first.wait_for()
                 await page.wait_for_timeout(500)
                 await studio.take(f"agent-{number}-{name}")
 
@@ -205,9 +210,10 @@ async def show_agent_work(
     studio: Studio, simulator: Simulator, server: PipelinesServer
 ) -> None:
     """A plot with its file, a question with three choices, the steps of two tasks."""
-    chat, admin = studio.chat, studio.chat.user
+    chat = studio.chat
+    admin = chat.user
     with TemporaryDirectory() as wheels:
-        download = [*DOWNLOAD, wheels, "matplotlib"]
+        download = [*DOWNLOAD.split(), wheels, "matplotlib"]
         await asyncio.to_thread(subprocess.run, download, check=True)
         more = {
             "SANDBOX": True,
@@ -232,7 +238,7 @@ async def show_agent_work(
             simulator.default_scenario = "agent-tasks,delay=30"
             await chat.open_model(FUNCTION_CALLING)
             await chat.ask("In which month was the lake warmest, in 2025 and in 2026?")
-            await chat.answers.last.get_by_text("2 rounds, 2 tool calls").click()
+            await chat.answers.last.get_by_text("2 rounds · 2 tool calls").click()
             await chat.answers.last.get_by_text("TASK 2 > ROUND 2").wait_for()
             await studio.take("agent-5-tasks", TALL)
 
@@ -242,7 +248,7 @@ def shrink(folder: Path) -> None:
     pictures = sorted(folder.glob("*.png"))
     command = [str(host_python()), "-c", PALETTE, *map(str, pictures)]
     subprocess.run(command, check=True)
-    large = [one.name for one in pictures if one.stat().st_size > LARGEST]
+    large = [path.name for path in pictures if path.stat().st_size > LARGEST]
     if large:
         raise PictureError(f"Larger than {LARGEST:,} bytes: {', '.join(large)}")
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hosts.client import Json
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 
 LAKE = "lake"
 """The id of a toolkit; people find it switched on."""
@@ -35,7 +35,7 @@ class Word(NamedTuple):
 
 WORDS = (
     Word(
-        "explain", "Why does ice float?", "thoughts that open, an answer with a table"
+        "explain", "Why does ice float?", "thoughts that expand, an answer with a table"
     ),
     Word(
         "swim", "Can I swim at Zürich today?", "a search, a tool, sources in the text"
@@ -43,13 +43,15 @@ WORDS = (
     Word("web-search", "When did the harbour freeze?", "pages that the model opened"),
     Word("remarks", "How warm is the lake?", "progress between two rounds of tools"),
     Word("five-calls", "And in five towns?", "five tools at once, each with its card"),
-    Word("postcard", "Draw the lake in the evening.", "a picture, drawn step by step"),
+    Word(
+        "postcard", "Draw the lake in the evening.", "an image, generated step by step"
+    ),
     Word(
         "chart", "Chart the temperatures.", "Python, its chart, and a file to download"
     ),
-    Word("429,times=1", "Are you busy?", "a refused request that is sent again"),
-    Word("cut", "Tell me more.", "a stream that breaks off: the text stays, and why"),
-    Word("failed", "And the rest?", "an error with a sentence and an id for the log"),
+    Word("429,times=1", "Are you busy?", "a rejected request that is sent again"),
+    Word("cut", "Tell me more.", "an interrupted stream: the text is kept"),
+    Word("failed", "And the rest?", "an error with a message and an id for the log"),
 )
 
 

@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hosts.client import Json
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from simulator import RecordedRequest, Simulator
 
 QUESTIONS = (
@@ -63,7 +63,8 @@ async def kept_reasoning(tab: Tab, turn: Turn) -> list[str]:
 def encrypted(stored: Any) -> Iterator[str]:
     """Every encrypted content within a JSON value, in its order."""
     if isinstance(stored, dict):
-        if content := stored.get("encrypted_content"):
+        content = stored.get("encrypted_content")
+        if content:
             yield content
         if stored.get("type") == "reasoning.encrypted":  # as the agents keep it
             yield str(stored.get("data"))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from idle_clock import IdleClockPolicy, forget_threads, skip_waiting
+from event_loops.idle_clock import IdleClockPolicy, forget_threads, skip_waiting
 from marking import begin_test
 from needs import MARKS, is_installed
 

@@ -2,29 +2,32 @@
 
 import asyncio
 import os
-import random
 import socket
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 
 from bench import inside, inventory, load, memory, stream
 from bench.all import BENCHES, Bench, run
-from bench.first_text import measure_firsts, table_of_firsts
-from bench.growth import FIGURES, Sample, growths, table_of_growths
 from bench.inside import Answered
 from bench.load import Loaded
 from bench.memory import Round
-from bench.people import CASES, Asked, Case, Seen, problem_of
-from bench.soak import Soak, log_complaints, report
+from bench.soak import (
+    ALLOWED_GROWTH,
+    CASES,
+    Case,
+    Sample,
+    growth_a_minute,
+    log_complaints,
+    problem_of,
+    report,
+)
 from bench.stream import Measured, Pace
 from simulator.options import find_spec, parse_spec
-from simulator.scenarios.catalogue import SCENARIOS
+from simulator.scenarios.catalog import SCENARIOS
 
 BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
 
@@ -55,7 +58,7 @@ def test_every_benchmark_runs_at_a_tiny_size() -> None:
 
 def test_failed_benchmark_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     """The others run all the same."""
-    bench = Bench("stream.py", "CPU", ("--no-such-option",))
+    bench = Bench("stream.py", "CPU", "--no-such-option")
 
     assert run(bench, quick=True) == ([], False)
     assert "== CPU (stream.py)" in capfd.readouterr().out
@@ -74,7 +77,7 @@ def test_stream_is_judged_round_by_round(pipe: float, verdict: str) -> None:
         stream.PIPE: Measured([pipe, 2 * pipe, 9 * pipe], 7),
     }
 
-    table = stream.table(Pace("at once", (), 0, 4000, 3), measured)
+    table = stream.table(Pace("at once", "burst", 4000, 3), measured)
 
     assert table.endswith(f"Goal: the pipe at most 1.5 x json.loads: {verdict}.")
 
@@ -86,7 +89,7 @@ def test_host_is_judged_round_by_round() -> None:
         inside.PIPE: [Answered(cpu, 55, 300) for cpu in (0.4, 1.2, 0.6)],
     }
 
-    table = inside.table(answers, 4000, 3)
+    table = inside.cpu_table(answers, 4000)
 
     assert "Goal: at most 0.5 of the native CPU: met (0.40; 0.40 to 0.60)." in table
 
@@ -100,56 +103,34 @@ def test_host_is_judged_round_by_round() -> None:
 )
 def test_first_text_is_judged_round_by_round(pipe: list[float], verdict: str) -> None:
     """What any function takes longer is told beside what the pipe takes."""
-    firsts: dict[str, list[float]] = {
-        "native": [50, 90, 50],
-        "bare": [80, 130, 81],
-        "pipe": pipe,
+    firsts = {
+        inside.NATIVE: [50.0, 90.0, 50.0],
+        inside.BARE: [80.0, 130.0, 81.0],
+        inside.PIPE: pipe,
     }
-    names = {way: way for way in firsts}
+    answers = {
+        way: [Answered(0, first, 0) for first in milliseconds]
+        for way, milliseconds in firsts.items()
+    }
 
-    table = table_of_firsts(firsts, names, "native", "bare", "pipe")
-
-    assert table.endswith(f"later: {verdict}")
-
-
-def test_ways_take_turns_in_another_order_each_round() -> None:
-    """Nobody always comes behind the same other."""
-    asked: list[str] = []
-
-    async def ask(way: str) -> float:
-        asked.append(way)
-        return float(len(asked))
-
-    firsts = asyncio.run(measure_firsts(ask, ("a", "b", "c"), 3))
-
-    assert "".join(asked) == "abcbcacab"
-    assert firsts["c"] == [3, 5, 7]
-
-
-def memory_rounds(*held: float, tasks: int = 0, faults: tuple[str, ...] = ()) -> Any:
-    """Return rounds of the load, each with the kilobytes that it left."""
-    return [Round(40, 46, 12, 6, kilobytes, tasks, faults) for kilobytes in held]
-
-
-FLAT = [1000.0] * 7
+    assert inside.first_text_table(answers).endswith(f"later: {verdict}")
 
 
 @pytest.mark.parametrize(
-    ("rounds", "expected"),
+    ("tasks", "faults", "expected"),
     [
-        (memory_rounds(*FLAT), []),
-        (memory_rounds(500, *FLAT, 1200), []),
-        (
-            memory_rounds(*FLAT, 1060, 1070, 1080),
-            ["Memory grew: from 1,000 to 1,060 kB."],
-        ),
-        (memory_rounds(*FLAT, tasks=2), ["2 tasks were left."]),
-        (memory_rounds(*FLAT, faults=("3 words came",)), ["3 words came"]),
+        (0, (), []),
+        (2, (), ["2 tasks were left."]),
+        (0, ("3 words came",), ["3 words came"]),
     ],
 )
-def test_what_is_left_behind_is_told(rounds: list[Round], expected: list[str]) -> None:
-    """Memory that stays, a task, an answer that is not whole."""
-    assert memory.complaints(rounds, rounds) == expected
+def test_what_is_left_behind_is_told(
+    tasks: int, faults: tuple[str, ...], expected: list[str]
+) -> None:
+    """A task, an answer that is not whole."""
+    good = Round(40, 0, 12, 6, 0, ())
+
+    assert memory.complaints(good, Round(40, 46, 12, 6, tasks, faults)) == expected
 
 
 # ---------------------------------------------------------------- the soak
@@ -158,86 +139,73 @@ def test_what_is_left_behind_is_told(rounds: list[Round], expected: list[str]) -
 def samples_growing_by(**per_minute: float) -> list[Sample]:
     """Return one sample a minute, each of which holds so much more."""
     samples = []
-    for minute in range(20):
-        held = {figure.key: 100.0 for figure in FIGURES}
+    for minute in range(21):
+        held = dict.fromkeys(ALLOWED_GROWTH, 100.0)
         for key, more in per_minute.items():
             held[key] += minute * more
         samples.append(Sample(minute, held))
     return samples
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=[figure.key for figure in FIGURES])
-def test_figure_grows_that_is_above_its_allowance(figure: Any) -> None:
+def test_growth_is_measured_by_the_minute() -> None:
     """A moment in which more was held is no growth."""
-    moment = {one.key: 900.0 for one in FIGURES}
-    flat = [*samples_growing_by(), Sample(20, moment)]
-    growing = samples_growing_by(**{figure.key: 1.1 * figure.allowed})
+    moment = Sample(21, dict.fromkeys(ALLOWED_GROWTH, 900.0))
 
-    assert not [growth for growth in growths(flat, 2) if growth.grows]
-    grown = [growth.figure for growth in growths(growing, 2) if growth.grows]
-    assert grown == [figure]
+    assert growth_a_minute(samples_growing_by(tasks=2.5), "tasks") == 2.5
+    assert growth_a_minute([*samples_growing_by(), moment], "tasks") == 0
 
 
-def test_few_samples_make_no_verdict() -> None:
-    """The table says so."""
-    assert growths(samples_growing_by(tasks=1), 15) == []
-    assert "no verdict" in table_of_growths([])
-
-
-WHOLE = Case("whole", "chat")
-FAILED = Case("cut", "cut", "failed")
-STOPPED = Case("stopped", "slow", "stopped")
+WHOLE = Case("chat")
+FAILED = Case("cut", "failed")
+STOPPED = Case("slow", "stopped")
 
 
 @pytest.mark.parametrize(
-    ("case", "seen", "problem"),
+    ("case", "text", "error", "problem"),
     [
-        (WHOLE, Seen(True, "That is all for now."), ""),
-        (WHOLE, Seen(True, "That"), "not whole: ...'That'"),
-        (WHOLE, Seen(False, "That is all for now."), "it did not end"),
-        (WHOLE, Seen(True, "That is all for now.", "Broken."), "Broken."),
-        (FAILED, Seen(True, "That", "Broken."), ""),
-        (FAILED, Seen(True, "That"), "no message tells of the fault"),
-        (STOPPED, Seen(True, "word0"), ""),
-        (STOPPED, Seen(True, "word0", "Broken."), "Broken."),
+        (WHOLE, "That is all.", None, ""),
+        (WHOLE, "", None, "no text"),
+        (WHOLE, "That", "Broken.", "Broken."),
+        (FAILED, "That", "Broken.", ""),
+        (FAILED, "That", None, "no message tells of the fault"),
+        (STOPPED, "", None, ""),
+        (STOPPED, "word0", "Broken.", "Broken."),
     ],
 )
-def test_turn_ends_as_its_case_says(case: Case, seen: Seen, problem: str) -> None:
+def test_turn_ends_as_its_case_says(
+    case: Case, text: str, error: object, problem: str
+) -> None:
     """What nobody planned is a problem."""
-    assert problem_of(case, seen) == problem
+    assert problem_of(case, text, error) == problem
 
 
 def test_every_case_is_one_of_the_simulator() -> None:
-    """A misspelt scenario would be answered with an error."""
+    """A misspelled scenario would be answered with an error."""
     for case in CASES:
-        name, _ = parse_spec(find_spec(case.question) or "")
-        assert name in SCENARIOS, case.name
-    assert len({case.name for case in CASES}) == len(CASES)
+        name, _ = parse_spec(find_spec(f"sim:{case.scenario} Hello") or "")
+        assert name in SCENARIOS, case.scenario
 
 
 UNCLOSED = "ERROR asyncio: Unclosed client session"
 
 
 @pytest.mark.parametrize(
-    ("per_minute", "problem", "log", "verdict"),
+    ("samples", "problems", "verdict"),
     [
-        ({}, "", "INFO fine", "met (nothing grows; 0 turns"),
-        ({"tasks": 1.0}, "", "", "MISSED (grows: asyncio tasks; 0 turns"),
-        ({}, "it did not end", "", "MISSED (nothing grows; 1 turns"),
-        ({}, "", UNCLOSED, "otherwise; 1 complaints in the log)."),
+        (samples_growing_by(), [], "met (nothing grows; 0 problems)."),
+        (samples_growing_by()[:3], [], "met (fewer than 12 samples"),
+        (samples_growing_by(tasks=1), [], "MISSED (grows: tasks; 0 problems)."),
+        (samples_growing_by(), [UNCLOSED], "MISSED (nothing grows; 1 problems)."),
     ],
 )
 def test_soak_ends_with_its_verdict(
     capsys: pytest.CaptureFixture[str],
-    per_minute: dict[str, float],
-    problem: str,
-    log: str,
+    samples: list[Sample],
+    problems: list[str],
     verdict: str,
 ) -> None:
     """The exit code is 1 where the goal is missed."""
-    exit_code = report(
-        samples_growing_by(**per_minute), [Asked(WHOLE, problem)], log, 2
-    )
+    exit_code = report(samples, problems)
 
     last_line = capsys.readouterr().out.splitlines()[-1]
     assert verdict in last_line
@@ -251,17 +219,7 @@ def test_task_of_the_host_is_not_the_pipes() -> None:
 
     assert log_complaints(f"{lost}\nfuture: <Task {path}") == []
     assert log_complaints(f"{lost}\nfuture: <Task defined at <string>:1>") == [lost]
-
-
-def test_all_cases_come_equally_often() -> None:
-    """In another order each time."""
-    nobody: Any = None
-    soak = Soak(nobody, nobody, [], random.Random(0))
-
-    drawn = [soak._draw_case().name for _ in range(3 * len(CASES))]
-
-    assert set(Counter(drawn).values()) == {3}
-    assert drawn[: len(CASES)] != drawn[len(CASES) : 2 * len(CASES)]
+    assert log_complaints(UNCLOSED) == [UNCLOSED]
 
 
 @pytest.mark.asyncio

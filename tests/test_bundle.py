@@ -6,7 +6,7 @@ from pathlib import Path
 
 import black
 
-from bundle_sample import (
+from bundles.sample import (
     ENTRY,
     FRONTMATTER,
     PIPELINE_ENTRY,

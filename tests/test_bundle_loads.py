@@ -21,11 +21,12 @@ import black
 import pytest
 from pydantic import BaseModel
 
-from bundle_sample import ROOT
+from bundles.sample import ROOT
 from bundling.targets import TARGETS, Target
-from hosts.offline import pipelines_python
+from hosts.servers.offline import pipelines_python
 
-PIPE = TARGETS[0]
+LARGE = 200_000
+"""Characters; Black needs ten seconds for a file of 800,000."""
 
 # Run with what this environment has, then with the oldest versions that are supported.
 FORMS = """
@@ -147,6 +148,14 @@ def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
     assert len(found) > 3
 
 
-def test_a_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:
-    """Open WebUI's editor formats by Black in its default mode, at every save."""
-    assert black.format_str(bundle.text, mode=black.Mode()) == bundle.text
+def test_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:
+    """Open WebUI's editor formats by Black in its default mode, at every save.
+
+    Of the two large files only the head is formatted here, which the bundler makes:
+    their modules are put together like those of the others.
+    """
+    text = bundle.text
+    if len(text) > LARGE:
+        text = text[: text.index("\n\n\n")] + "\n"
+
+    assert black.format_str(text, mode=black.Mode()) == text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bundle_sample import PIPELINE_ENTRY, PLAIN_METHOD, SAMPLE, write
+from bundles.sample import PIPELINE_ENTRY, PLAIN_METHOD, SAMPLE, write
 from bundling.building import build
 from bundling.refusals import BundleRefused
 from bundling.targets import TARGETS

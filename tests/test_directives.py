@@ -10,7 +10,7 @@ from owui_chat.input.directives import words_digest
 CHUNK = 'const a={"Add Details":"D\\u00e9tails","More Concise":"","More":x};'
 
 
-def test_words_of_a_page() -> None:
+def test_words_of_a_page_are_found() -> None:
     """As the page shows them; without a translation it speaks English."""
     assert directives.words("Add Details", [CHUNK]) == {"Add Details", "Détails"}
     assert directives.words("More Concise", [CHUNK]) == {"More Concise"}

@@ -10,8 +10,8 @@ import pytest
 
 from debian import Package, install_missing
 from environment import Environment
-from hosts.databases import DatabaseMissingError, lent_redis
-from hosts.offline import NEWEST, OLDEST
+from hosts.servers.databases import DatabaseMissingError, lent_redis
+from hosts.servers.offline import NEWEST, OLDEST
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
 from needs import MARKS, PIPELINES, interpreter_of, needs_of
@@ -190,7 +190,7 @@ def test_chosen_tests_need_what_their_marks_say(
 
 
 def test_every_need_has_its_mark(pytestconfig: pytest.Config) -> None:
-    """A misspelt mark would never be asked for."""
+    """A misspelled mark would never be asked for."""
     declared = [line.split(":")[0] for line in pytestconfig.getini("markers")]
 
     assert set(MARKS) <= set(declared)

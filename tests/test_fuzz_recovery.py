@@ -6,7 +6,7 @@ import pytest
 
 from fuzz import convert_output, load_pipe, run_chats, write_figures
 
-CHATS = range(30)
+CHATS = range(16)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
-    for line in (ROOT / "docs/history.md")
+    for line in (ROOT / "docs/reference/history.md")
     .read_text("utf-8")
     .partition("\n## What the owner")[0]
     .splitlines()

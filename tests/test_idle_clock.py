@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from idle_clock import IdleClockLoop, forget_threads, skip_waiting
-from upstream import Upstream, silence
+from event_loops.idle_clock import IdleClockLoop, forget_threads, skip_waiting
+from upstream.server import Upstream, silence
 
 pytestmark = pytest.mark.asyncio
 

@@ -1,4 +1,4 @@
-"""docs/security.md lists all that outlives a request, and nothing of it grows for ever.
+"""docs/reference/attacks.md lists all that outlives a request; none of it grows for ever.
 
 What is kept is found in the objects themselves: a new memory needs a line of the table.
 """
@@ -13,26 +13,26 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
-from call_sample import USER, chat, valves_for
+from calls.sample import USER, chat, valves_for
 from gpt5_agent.pipeline import Pipeline
-from kept_memory import caches, deep_size, global_containers, kept_containers
+from measures.kept_memory import caches, deep_size, global_containers, kept_containers
 from owui_administration.endpoints import EndpointChoice
 from owui_administration.filter import Filter
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from simulator import Simulator
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
+from stand_in.usage_database import UsageDatabase
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.bubblewrap import BubblewrapBackend
 from toolbox.sandbox.runs import Sandbox
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import Workspace
-from usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-PAGE = (Path(__file__).resolve().parents[1] / "docs/security.md").read_text()
+PAGE = (Path(__file__).resolve().parents[1] / "docs/reference/attacks.md").read_text()
 RUNNING = "none"
 """Stands in the table for what is there only while something runs."""
 FEW, MANY = 40, 160

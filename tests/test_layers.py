@@ -4,12 +4,17 @@ A room is a sub-package; the modules that lie in a package itself stand in front
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from gpt5_agent.shell.valves import Valves as AgentValves
+from owui_manifold.call.valves import UserValves
+from owui_manifold.call.valves import Valves as PipeValves
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("pipes", "pipelines", "scripts")
@@ -22,6 +27,11 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
+PIPE_CALL = {"shells", "owui_manifold.host", "owui_manifold.call"}
+PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
+PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
+PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
+PIPE_RUN = PIPE_PRESENT | {"owui_manifold.run"}
 AGENT = {"strategies", "gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
 SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 
@@ -39,24 +49,31 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat": API_RUN,
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
-    "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
-    "shells": {"openai_responses"},
+    "owui_chat.render": {"owui_chat"} | API_RUN,
+    "shells": API_RUN,
     "strategies": {"owui_chat"} | API_RUN,
-    "owui_manifold": {"shells", "strategies"} | CHAT | API_RUN,
+    "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
+    "owui_manifold.run": PIPE_PRESENT | {"shells"} | CHAT | API_RUN,
+    "owui_manifold.present": PIPE_PREPARE | {"owui_chat", "owui_chat.render"} | API_RUN,
+    "owui_manifold.prepare": PIPE_STORE | {"strategies"} | CHAT | API_RUN,
+    "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
+    "owui_manifold.call": {"owui_manifold.host", "shells"} | API_RUN,
+    "owui_manifold.host": {"shells"} | CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {
+        "shells",
         "openai_responses",
         "openai_responses.models",
         "openai_responses.transport",
     },
     "toolbox.sandbox": set(),
-    "gpt5_agent": {"strategies", "gpt5_agent.shell", "gpt5_agent.terminal"}
+    "gpt5_agent": {"strategies", "shells", "gpt5_agent.shell", "gpt5_agent.terminal"}
     | CHAT
     | API_RUN,
     "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
     "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
-    "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell"} | CHAT | API_RUN,
+    "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "shells"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
     "simulator.faults": {"simulator", "simulator.checks", "simulator.scenarios"},
@@ -75,11 +92,24 @@ IMPURE_MODULES = {
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
-HOST_MODULES = {"owui_manifold.host", "owui_administration.host"}
+HOST_MODULES = {"owui_manifold.host.open_webui", "owui_administration.host"}
 SESSION_MODULES = {
     "openai_responses.transport.connections",
     "gpt5_agent.shell.host_files",
 }
+VALVES = {
+    *PipeValves.model_fields,
+    *UserValves.model_fields,
+    *AgentValves.model_fields,
+}
+NO_WORDS = re.compile(r"(?!)")
+SHELL_WORDS = {
+    "openai_responses": re.compile(
+        rf"\b(?:{'|'.join(VALVES)}|[Vv]alves?|Open WebUI)\b"
+    ),
+    "owui_chat": re.compile(rf"\b(?:{'|'.join(VALVES)})\b"),
+}
+"""What no module of a package may mention: the names of valves, and the host."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +119,7 @@ class Source:
     name: str
     imports: frozenset[str]  # dotted, as written
     names: frozenset[str]  # every name or attribute in it
+    text: str
 
     @property
     def room(self) -> str:
@@ -114,9 +145,10 @@ def sources(root: Path) -> list[Source]:
 
 def read_source(path: Path, name: str) -> Source:
     """A module, read from its file."""
-    tree = ast.parse(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
     name = name.removesuffix(".py")
-    return Source(name, frozenset(imported(tree)), frozenset(named(tree)))
+    return Source(name, frozenset(imported(tree)), frozenset(named(tree)), text)
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -177,7 +209,21 @@ def sessions(source: Source) -> Iterator[str]:
         yield f"{source.name} uses aiohttp.ClientSession"
 
 
-RULES = (rooms_without_arrows, undrawn_imports, effects, host_imports, sessions)
+def words_of_shells(source: Source) -> Iterator[str]:
+    """What only a shell knows, in code, texts and comments of the rooms behind it."""
+    package = source.name.partition(".")[0]
+    for word in sorted(set(SHELL_WORDS.get(package, NO_WORDS).findall(source.text))):
+        yield f"{source.name} mentions {word}"
+
+
+RULES = (
+    rooms_without_arrows,
+    undrawn_imports,
+    effects,
+    host_imports,
+    sessions,
+    words_of_shells,
+)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -240,24 +286,39 @@ BROKEN = {
         "owui_chat.storage.markers is pure and imports os",
     ),
     "the host looked up elsewhere": (
-        "pipes/owui_manifold/store.py",
+        "pipes/owui_manifold/store/writers.py",
         'import importlib\nCHATS = "open_webui.models.chats"',
-        "owui_manifold.store imports open_webui",
+        "owui_manifold.store.writers imports open_webui",
     ),
     "the host imported elsewhere": (
-        "pipes/owui_manifold/valves.py",
+        "pipes/owui_manifold/call/valves.py",
         "import open_webui.config",
-        "owui_manifold.valves imports open_webui",
+        "owui_manifold.call.valves imports open_webui",
     ),
     "a second connection": (
         "pipes/openai_responses/loop/run.py",
         "import aiohttp\nOPEN = aiohttp.ClientSession",
         "openai_responses.loop.run uses aiohttp.ClientSession",
     ),
+    "the API's client names a valve": (
+        "pipes/openai_responses/endpoint.py",
+        'PROBLEM = "BASE_URL is not an address"',
+        "openai_responses.endpoint mentions BASE_URL",
+    ),
+    "the API's client speaks to an administrator of a host": (
+        "pipes/openai_responses/endings.py",
+        "# The page of Open WebUI shows it.",
+        "openai_responses.endings mentions Open WebUI",
+    ),
+    "a chat's form names a valve of the agents": (
+        "pipes/owui_chat/storage/markers.py",
+        "# See MAXIMUM_ITERATIONS.",
+        "owui_chat.storage.markers mentions MAXIMUM_ITERATIONS",
+    ),
     "a second connection by name": (
-        "pipes/owui_manifold/files.py",
+        "pipes/owui_manifold/host/files.py",
         "from aiohttp import ClientSession as Session",
-        "owui_manifold.files uses aiohttp.ClientSession",
+        "owui_manifold.host.files uses aiohttp.ClientSession",
     ),
 }
 

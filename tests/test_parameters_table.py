@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import (
-    ADMINISTRATORS_KEYS,
-    CALLERS_KEYS,
+    ACCOUNT_KEYS,
+    ANSWER_KEYS,
     read_parameters,
 )
-from owui_manifold.chat import build_chat_request
-from owui_manifold.valves import UserValves, Valves
-from stand_in_host import StandInHost
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from stand_in.host import StandInHost
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/parameters.md"
 NOT_THE_CALLERS = {
@@ -71,9 +71,9 @@ def test_the_table_says_who_sets_what() -> None:
     ours = {name for name, cell in who.items() if cell.startswith("administrator: ")}
     theirs = {name for name, cell in who.items() if cell.startswith("caller")}
 
-    assert ours == ADMINISTRATORS_KEYS.keys()
+    assert ours == ACCOUNT_KEYS.keys()
     inner = {name for name in who if "." in name}
-    assert theirs == {"stream", *CALLERS_KEYS, *inner}
+    assert theirs == {"stream", *ANSWER_KEYS, *inner}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import readme
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.valves import UserValves, Valves
 
 
 class Sample(BaseModel):
@@ -32,7 +32,7 @@ def test_a_table_has_a_row_for_each_setting() -> None:
     )
 
 
-def test_a_sentence_stands_once_with_all_that_leads_to_it() -> None:
+def test_a_message_has_one_row_with_all_its_causes() -> None:
     """Codes, statuses and kinds; dots where the words of one answer stand."""
     same = "It failed{code}. Try {model}."
     sentences = {
@@ -41,8 +41,8 @@ def test_a_sentence_stands_once_with_all_that_leads_to_it() -> None:
         "idle_timeout": {"": "Too|slow."},
     }
 
-    assert readme.sentences_table(sentences) == (
-        "| The page says | It comes when |\n"
+    assert readme.messages_table(sentences) == (
+        "| Message | Cause |\n"
         "| --- | --- |\n"
         "| It failed (…). Try …. | failed `busy`, HTTP 429 |\n"
         "| It failed. | failed, all others |\n"
@@ -59,7 +59,7 @@ def test_only_the_tables_change() -> None:
 
 
 def test_an_unknown_table_is_an_error() -> None:
-    """A misspelt name would never be brought up to date."""
+    """A misspelled name would never be brought up to date."""
     with pytest.raises(KeyError):
         readme.with_tables("<!-- table t -->\n<!-- end -->", {})
 

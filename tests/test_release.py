@@ -16,8 +16,8 @@ import release
 from bundling.building import build
 from bundling.targets import FUNCTION_KEYS, TARGETS
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.config import comma_list
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import comma_list
+from owui_manifold.call.valves import Valves
 from releasing import packed
 from releasing.contents import (
     ADMINISTRATION,
@@ -300,7 +300,7 @@ def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:
     assert len({one["meta"]["description"] for one in models}) == len(models)
 
 
-def test_model_without_eyes() -> None:
+def test_model_without_vision_offers_no_pictures() -> None:
     """It is not offered pictures."""
     blind, seeing = json.loads(
         models_file("p", ["chatgpt-image-latest", "gpt-5.2"], [])
@@ -318,7 +318,7 @@ def test_model_without_eyes() -> None:
         ("my-deployment", "A model of OpenAI"),
     ],
 )
-def test_description(name: str, described: str) -> None:
+def test_description_follows_the_name(name: str, described: str) -> None:
     """By the size in the name; with an effort, if it has one."""
     text = describe(resolve_model(name))
 

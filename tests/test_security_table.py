@@ -1,4 +1,4 @@
-"""docs/security.md names tests that exist."""
+"""docs/reference/attacks.md names tests that exist."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs/security.md").read_text()
+PAGE = (ROOT / "docs/reference/attacks.md").read_text()
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", PAGE)))
 
 
@@ -18,8 +18,8 @@ def test_named_test_exists(name: str) -> None:
 
 
 def test_every_attack_names_a_test() -> None:
-    """A row without one belongs under "What is not held"."""
-    tables = PAGE.split("## Nobody stops the server")[1]
+    """A row without one belongs under "Known limitations" of docs/security.md."""
+    tables = PAGE.split("## Denial of service")[1]
     memories = PAGE.split("## What is kept between requests")[1].split("\n## ")[0]
     tables = tables.replace(memories, "")  # tests/test_kept_memory.py reads those
     rows = [line for line in tables.splitlines() if line.startswith("| ")]

@@ -5,7 +5,7 @@ import pytest
 import tour
 from simulator.__main__ import main
 from simulator.options import NAMES
-from simulator.scenarios.catalogue import ALL_SCENARIOS, SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS, SCENARIOS
 
 
 def test_ten_words_with_a_line_each() -> None:

@@ -19,19 +19,19 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from gpt5_agent.shell.inlet import (
+    CONTEXT_KEY,
+    PipelineCaller,
+    read_attached,
+    read_caller,
+    read_inlet_context,
+)
 from gpt5_agent.shell.json_valves import find_valve_problems, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import server_secret
-from gpt5_agent.shell.settings import (
-    CONTEXT_KEY,
-    AgentInput,
-    PipelineCaller,
-    read_api_key,
-    read_caller,
-    read_inlet_context,
-)
+from gpt5_agent.shell.settings import AgentInput, read_api_key
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.recent_texts import RecentTexts
@@ -40,6 +40,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
+from shells.caller_settings import left_out_line
 from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400
@@ -128,6 +129,7 @@ class Pipeline:
             valves=self.valves,
             can_ask=caller.can_ask,
             caller=caller,
+            attached=read_attached(body),
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
@@ -170,12 +172,10 @@ class Pipeline:
         may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
-        if new:
-            log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
-                "EXPERT_JSON says what a request may set)"
-            )
+        shown = {name: name for name in refused}
+        line = left_out_line(who, shown, self._logged.first_time)
+        if line:
+            log.warn(line)
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:

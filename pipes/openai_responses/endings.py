@@ -2,6 +2,9 @@
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 asked for. No text of the server is shown, because it may quote a key or a prompt.
+
+The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+shell knows what an administrator calls it.
 """
 
 import re
@@ -9,46 +12,42 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, Self
 
 from openai_responses.errors import (
+    NO_FAULT,
     AnswerTooLarge,
     ApiError,
     ApiRefused,
     Failure,
     InvalidRequest,
+    InvalidSetting,
     MalformedEvent,
     ResponseLost,
     ResponsesError,
     SafetyNotice,
+    SettingFault,
     TimedOut,
     UnreadableAnswer,
 )
 from openai_responses.redaction import redact
 
-
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -110,21 +109,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -138,21 +137,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -160,68 +159,71 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
+
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
 class Ending(NamedTuple):
@@ -235,6 +237,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -249,14 +253,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -275,7 +281,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -284,6 +290,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -291,13 +298,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -343,11 +351,18 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -355,16 +370,25 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     )
 
 
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
+
+
 def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:

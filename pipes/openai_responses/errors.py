@@ -2,6 +2,7 @@
 
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
+ │   └─ InvalidSetting     because of a field of the endpoint
  ├─ ConnectionFailed       no connection, or it broke before an answer
  ├─ TimedOut               the server or the run took too long
  ├─ ResponseLost           a background response whose rest cannot be had
@@ -10,12 +11,13 @@ ResponsesError
  ├─ AnswerTooLarge         an answer that is not read on
  └─ MalformedEvent         one event of a stream that cannot be read
 
-`str(error)` is our own sentence for a person, without body, header or key.
+`str(error)` is our own sentence for a person, without body, header or key. What an
+administrator has to look at is in `fault`, for a shell to say with its own names.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import as_list, as_mapping, as_text
@@ -81,6 +83,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -93,31 +116,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -125,9 +139,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -174,9 +190,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -188,16 +210,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:

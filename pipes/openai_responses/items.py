@@ -6,10 +6,17 @@ the API wants of them then: docs/reference/responses-api.md, "Items in later req
 
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from openai_responses.digest import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.tool_kinds import (
+    HOSTED_ITEM_KINDS,
+    TOOL_KINDS,
+    TOOL_OF_ITEM,
+    ItemKind,
+    ToolKind,
+)
 
 Item = dict[str, Any]
 
@@ -18,97 +25,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -116,13 +49,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -139,14 +73,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -171,6 +122,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -209,11 +161,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -297,12 +251,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -319,10 +273,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -335,7 +288,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -354,12 +308,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -384,13 +339,16 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -439,6 +397,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -450,6 +409,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -482,7 +442,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -491,12 +451,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -515,10 +476,11 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"

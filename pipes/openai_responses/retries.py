@@ -15,8 +15,10 @@ RETRIED_CODES = frozenset(
 )
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 8.0
+"""Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
 class RetryPolicy(NamedTuple):
@@ -37,6 +39,7 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:
+        # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
@@ -47,8 +50,11 @@ def is_transient(failure: Failure) -> bool:
     is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
     if is_out_of_credit or words & NO_CREDIT_CODES:
         return False
+    # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
+    # No answer, or a stream that began with an error: only words tell what it was. One
+    # without any words, or of the server's own trouble, may pass.
     if failure.status in (None, 200):
         is_nameless = words == {None} and not failure.error.names_a_place
         return is_nameless or bool(words & RETRIED_CODES)

@@ -90,7 +90,8 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`, `base_url` (that of its valves).
         """
-        rules, entries = self.valves.USER_LIMITS_JSON, self.valves.ENDPOINTS_JSON
+        rules = self.valves.USER_LIMITS_JSON
+        entries = self.valves.ENDPOINTS_JSON
         limits = await read_user_limits(rules, facts, self._usage)
         endpoints = await choose_endpoints(entries, facts, self._down)
         if limits.is_admin:

@@ -10,6 +10,7 @@ from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import format_money
+from openai_responses.tool_kinds import TOOL_KINDS
 from owui_administration.host import has_task_model, user_groups
 from owui_administration.rules import (
     PERIOD_DAYS,
@@ -28,19 +29,6 @@ _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
 _MICRO = 1_000_000
 """The table holds millionths of a US dollar."""
-_HOSTED_TYPES = (
-    "web_search",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "local_shell",
-    "apply_patch",
-    "computer",
-    "programmatic_tool_calling",
-)
-"""Types of tools that OpenAI runs, by how they begin."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
 )
@@ -140,7 +128,7 @@ class UserLimits:
     def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
         allowed = self._allowed("tools")
-        return [kind for kind in _HOSTED_TYPES if not _is_in_all(kind, allowed)]
+        return [kind for kind in TOOL_KINDS if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
@@ -166,7 +154,8 @@ class UserLimits:
         """Count responses (see `Account.count_responses`)."""
         requests = counts[0]
         if self._counts and self.table and requests:
-            user_id, day = str(self._user.get("id")), self.today.isoformat()
+            user_id = str(self._user.get("id"))
+            day = self.today.isoformat()
             money = round((cost or 0) * _MICRO)
             row = UsageRow(user_id, day, model, *counts, money)
             self.rows.append(row)
@@ -257,7 +246,8 @@ async def read_user_limits(
     every_rule, problem = read_limits(text)
     if every_rule is None:
         return UserLimits(facts=facts)
-    user, today = facts.get("user") or {}, utc_today()
+    user = facts.get("user") or {}
+    today = utc_today()
     user_id = str(user.get("id"))
     names = {user_id, str(user.get("email"))}
     has_groups = any(rule.group for rule in every_rule)

@@ -31,10 +31,12 @@ class NameCheck:
 
         Raises what the host's database raises.
         """
-        texts, now = (limits, endpoints), monotonic_seconds()
+        texts = (limits, endpoints)
+        now = monotonic_seconds()
         if texts != self._texts or now > self._until:
-            self._problem = await _find_problem(*texts)
-            self._texts, self._until = texts, now + _SECONDS
+            self._problem = await _find_problem(limits, endpoints)
+            self._texts = texts
+            self._until = now + _SECONDS
         return self._problem
 
 

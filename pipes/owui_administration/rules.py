@@ -82,7 +82,9 @@ def _read_rule(row: object) -> LimitRule:
 
 def _unreadable_rule(given: JsonObject) -> LimitRule:
     """Return a rule that closes the server for those whom it surely names."""
-    user, group, role = given.get("user"), given.get("group"), given.get("role")
+    user = given.get("user")
+    group = given.get("group")
+    role = given.get("role")
     return LimitRule(
         user=user if isinstance(user, str) else "",
         group=group if isinstance(group, str) else "",

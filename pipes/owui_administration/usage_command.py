@@ -21,7 +21,8 @@ _MAX_LISTED = 5000
 """Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
-_RULE = ("---", *["---:"] * len(_SUMS))
+_RULE = ("---", *("---:" for _ in _SUMS))
+"""Below the head of a table in Markdown; numbers stand on the right."""
 
 
 class UsageCommand(NamedTuple):
@@ -73,7 +74,8 @@ class UsageReport:
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
-        user_id, day = str(self._user.get("id")), longest_ago(self._today)
+        user_id = str(self._user.get("id"))
+        day = longest_ago(self._today)
         rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
         groups: dict[str, list[UsageRow]] = {}
         for period, name in PERIODS.items():

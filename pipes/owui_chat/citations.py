@@ -40,9 +40,17 @@ _LONGEST_OPEN = 4000
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 """Every alternative begins with one, too."""
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
+
+
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_BEGUN_TRACKING = _beginnings_of(_TRACKED)
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 

@@ -29,10 +29,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 

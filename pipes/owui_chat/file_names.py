@@ -158,4 +158,4 @@ def _is_inert_inside(stem: str) -> bool:
 def picture_name(media_type: str) -> StoredName:
     """Return the name and the type of a picture that has only a type."""
     ending = _PICTURE_ENDINGS.get(media_type)
-    return stored_name(f"picture.{ending}" if ending else "picture")
+    return stored_name(f"image.{ending}" if ending else "image")

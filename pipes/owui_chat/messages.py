@@ -244,7 +244,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "input_file":
             return _file_part(part)
     raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
+        "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from openai_responses.errors import unknown_words
 from openai_responses.json_input import parse_json_object
+from shells.valve_words import unknown_words
 
 _Form = TypeVar("_Form", bound=BaseModel)
 
@@ -49,6 +49,11 @@ def read_json_valve(
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), problems
+
+
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
 
 
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from openai_responses.models.usage import Usage, format_money
-from owui_chat.wording import plural
+from openai_responses.models.usage import Usage
+from owui_chat.closing_line import AnswerFigures, closing_line
 
 
 class RunMetadata(NamedTuple):
@@ -18,17 +18,18 @@ class RunMetadata(NamedTuple):
     price: float = 0.0
     usage: Usage = Usage()
 
-    def describe(self) -> str:
-        """Return the line that people read."""
-        parts = [
-            plural(self.rounds, "round"),
-            plural(self.tool_calls, "tool call"),
-            f"{self.usage.total:,} tokens",
-            f"{self.latency:.1f} s",
-        ]
-        if self.price:
-            parts.append(format_money(self.price))
-        return ", ".join(parts)
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage if self.usage.total else None,
+            cost=self.price or None,
+            notes=notes,
+        )
+        return closing_line(figures)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""

@@ -1,6 +1,6 @@
 """Print every table of the benchmarks, one after the other, and all goals at the end.
 
-python scripts/bench/all.py             all but the soak, in about eight minutes
+python scripts/bench/all.py             all but the soak, in about six minutes
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
 Each is a program of its own, which can be run alone. docs/benchmarks.md holds figures.
@@ -11,37 +11,28 @@ import os
 import platform
 import subprocess
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 GOAL = "Goal: "
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(NamedTuple):
     """A program, what it answers, and its arguments for a quick run."""
 
     program: str
     question: str
-    quick: tuple[str, ...]
+    quick: str
 
 
 BENCHES = (
-    Bench("stream.py", "CPU per delta", ("--deltas", "50", "--rounds", "1")),
-    Bench(
-        "inside.py",
-        "Inside Open WebUI",
-        ("--deltas", "50", "--rounds", "1", "--firsts", "1"),
-    ),
-    Bench("large.py", "Very large chats and answers", ("--share", "0.002")),
-    Bench(
-        "memory.py",
-        "Memory per stream",
-        ("--streams", "5", "--deltas", "20", "--rounds", "2"),
-    ),
-    Bench("load.py", "Loading the built files", ("--rounds", "1")),
+    Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
+    Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
+    Bench("large.py", "Very large chats and answers", "--share 0.002"),
+    Bench("memory.py", "Memory per stream", "--streams 5 --deltas 20"),
+    Bench("load.py", "Loading the built files", "--rounds 1"),
 )
 
 
@@ -51,25 +42,22 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="tiny sizes")
     parser.add_argument("--without", nargs="+", default=[], metavar="PROGRAM")
     arguments = parser.parse_args()
-    print(heading(), flush=True)
+    today = datetime.now(UTC).date()
+    print(f"{today}, {os.cpu_count()} cores, Python {platform.python_version()}")
     exit_code = 0
     goals = []
     for bench in BENCHES:
         if bench.program in arguments.without:
             continue
         lines, succeeded = run(bench, arguments.quick)
-        goals += [f"  {bench.program:12}{goal}" for goal in goals_in(lines)]
+        for line in lines:
+            if line.startswith(GOAL):
+                goals.append(f"  {bench.program:12}{line.removeprefix(GOAL)}")
         if not succeeded:
             goals.append(f"  {bench.program:12}FAILED")
             exit_code = 1
     print("\n== Goals\n", *goals, sep="\n")
     return exit_code
-
-
-def heading() -> str:
-    """Return what a reader must know of the machine."""
-    today = datetime.now(UTC).date()
-    return f"{today}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def run(bench: Bench, quick: bool) -> tuple[list[str], bool]:
@@ -80,7 +68,7 @@ def run(bench: Bench, quick: bool) -> tuple[list[str], bool]:
     print(f"\n== {bench.question} ({bench.program})\n", flush=True)
     command = [sys.executable, str(HERE / bench.program)]
     if quick:
-        command += bench.quick
+        command += bench.quick.split()
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
@@ -88,11 +76,6 @@ def run(bench: Bench, quick: bool) -> tuple[list[str], bool]:
             print(line, end="", flush=True)
             lines.append(line.strip())
     return lines, program.returncode == 0
-
-
-def goals_in(lines: list[str]) -> list[str]:
-    """Return what a program says of its goals."""
-    return [line.removeprefix(GOAL) for line in lines if line.startswith(GOAL)]
 
 
 if __name__ == "__main__":

@@ -1,21 +1,51 @@
-"""As much of Open WebUI as the built pipe needs to answer a temporary chat."""
+"""The simulator in a process of its own, and the built pipe without Open WebUI.
+
+Only what reads the simulator's answers is measured, so it runs elsewhere. A temporary
+chat needs as much of Open WebUI as its version.
+"""
 
 import __future__
 
+import os
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from bench.servers import Address
-
-BUILT = Path(__file__).resolve().parents[2] / "pipes" / "openai_responses_manifold.py"
+SCRIPTS = Path(__file__).resolve().parents[1]
+BUILT = SCRIPTS.parent / "pipes" / "openai_responses_manifold.py"
 MODEL = "gpt-5.6-sol"
 VERSION = "0.12.4"
 
 Chunk = dict[str, Any]
+
+
+class Address(NamedTuple):
+    """Where a server answers, and with which key."""
+
+    base_url: str
+    api_key: str
+
+
+@contextmanager
+def run_simulator() -> Iterator[Address]:
+    """Run the simulator; it prints its address on one line, its key on the next."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "simulator", "--port", "0"],
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        try:
+            base_url = process.stdout.readline().split()[-1]
+            api_key = process.stdout.readline().split()[-1]
+            yield Address(base_url, api_key)
+        finally:
+            process.terminate()
 
 
 @asynccontextmanager
@@ -30,7 +60,10 @@ async def open_pipe(address: Address) -> AsyncIterator[Any]:
 
 
 def _load_pipe() -> Any:
-    """Return the pipe of the built file, executed as Open WebUI's loader does."""
+    """Return the pipe of the built file, executed as Open WebUI's loader does.
+
+    The loader's own module has the `annotations` future, which `exec` inherits.
+    """
     _provide_open_webui()
     module = ModuleType("function_bench")
     sys.modules[module.__name__] = module
@@ -54,7 +87,7 @@ async def answer_chunks(
 ) -> AsyncGenerator[Chunk, None]:
     """Yield what Open WebUI would read of an answer in a temporary chat.
 
-    Such a chat has no row to write. Raises RuntimeError where the pipe shows an error.
+    Raises RuntimeError where the pipe shows an error.
     """
     body = {
         "model": f"openai_responses_manifold.{MODEL}",
@@ -67,3 +100,8 @@ async def answer_chunks(
         if "error" in chunk:
             raise RuntimeError(f"The pipe showed an error: {chunk['error']}")
         yield chunk
+
+
+def verdict(is_met: bool) -> str:
+    """Return the word about a goal that `all.py` prints again at its end."""
+    return "met" if is_met else "MISSED"

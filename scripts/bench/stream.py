@@ -3,8 +3,7 @@
 python scripts/bench/stream.py      two tables, in about a minute
 
 Three readers of the same stream take turns, so that a busy machine slows all of them
-alike: the ratios are the result, not the microseconds. The server that writes the
-stream runs in a process of its own, and only the CPU of the readers is counted.
+alike: the ratios are the result, not the microseconds.
 
 In the first table the whole answer arrives at once, which shows the work of a reader
 alone. The second is what a chat looks like: most of the CPU goes into waking up.
@@ -29,10 +28,15 @@ from openai import AsyncOpenAI
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.host import MODEL, answer_chunks, open_pipe
-from bench.servers import SIMULATOR, Address, run_server
+from bench.host import (
+    MODEL,
+    Address,
+    answer_chunks,
+    open_pipe,
+    run_simulator,
+    verdict,
+)
 
-BURST = ("bench.burst",)
 WARM_UP_DELTAS = 50
 PACED_DELTAS = 1000
 PACED_ROUNDS = 3
@@ -48,18 +52,16 @@ Read = Callable[[str], Awaitable[int]]
 
 @dataclass(frozen=True)
 class Pace:
-    """How the server writes an answer; `pause` is in milliseconds, before each delta."""
+    """How the simulator writes an answer: the option that says so, and how much."""
 
     title: str
-    server: tuple[str, ...]
-    pause: int
+    option: str
     deltas: int
     rounds: int
 
     def question(self, deltas: int) -> str:
         """Return the words that make the simulator answer so."""
-        question = f"sim:long,deltas={deltas}"
-        return f"{question},delay={self.pause}" if self.pause else question
+        return f"sim:long,deltas={deltas},{self.option}"
 
 
 @dataclass
@@ -76,21 +78,16 @@ def main() -> None:
     parser.add_argument("--deltas", type=int, default=4000, help="in an answer")
     parser.add_argument("--rounds", type=int, default=5, help="of all readers")
     arguments = parser.parse_args()
-    deltas, rounds = arguments.deltas, arguments.rounds
+    paced_deltas = min(arguments.deltas, PACED_DELTAS)
+    paced_rounds = min(arguments.rounds, PACED_ROUNDS)
     paces = (
-        Pace("the whole answer at once", BURST, 0, deltas, rounds),
-        Pace(
-            "one delta every 2 ms",
-            SIMULATOR,
-            2,
-            min(deltas, PACED_DELTAS),
-            min(rounds, PACED_ROUNDS),
-        ),
+        Pace("the whole answer at once", "burst", arguments.deltas, arguments.rounds),
+        Pace("one delta every 2 ms", "delay=2", paced_deltas, paced_rounds),
     )
-    for pace in paces:
-        with run_server(*pace.server) as address:
+    with run_simulator() as address:
+        for pace in paces:
             measured = asyncio.run(measure(address, pace))
-        print(table(pace, measured), end="\n\n", flush=True)
+            print(table(pace, measured), end="\n\n", flush=True)
 
 
 async def measure(address: Address, pace: Pace) -> Mapping[str, Measured]:
@@ -177,9 +174,9 @@ def table(pace: Pace, measured: Mapping[str, Measured]) -> str:
             f"{median(ratios):14.2f}{span:>15}{reader.chunks:9,}"
         )
     reached = median(_ratios(measured[PIPE].microseconds, yardstick))
-    verdict = "met" if reached <= GOAL else "MISSED"
     lines.append(
-        f"  Goal: the pipe at most {GOAL:g} x json.loads: {verdict} ({reached:.2f})."
+        f"  Goal: the pipe at most {GOAL:g} x json.loads: {verdict(reached <= GOAL)} "
+        f"({reached:.2f})."
     )
     return "\n".join(lines)
 

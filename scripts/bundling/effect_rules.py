@@ -32,7 +32,8 @@ def check_effects(module: Module) -> Iterator[Refusal]:
         if _assigns_inside(node):
             yield module.refuse(node, "changes another object at import")
         for part in _evaluated_at_import(node):
-            if reason := _effect(part, origins):
+            reason = _effect(part, origins)
+            if reason:
                 yield module.refuse(part, reason)
     for inner in ast.walk(module.tree):
         if isinstance(inner, ast.Global):

@@ -18,7 +18,8 @@ def check_imports(module: Module, target: Target) -> Iterator[Refusal]:
         if isinstance(node, AnyImport) and node not in at_top:
             yield module.refuse(node, "an import below the top level; move it up")
     for node in at_top:
-        if reason := _why_not(node, target):
+        reason = _why_not(node, target)
+        if reason:
             yield module.refuse(node, reason)
         if _shares_its_line(node, module):
             yield module.refuse(node, "an import shares its line; give it its own")
@@ -26,8 +27,11 @@ def check_imports(module: Module, target: Target) -> Iterator[Refusal]:
 
 def _why_not(node: AnyImport, target: Target) -> str:
     if isinstance(node, ast.Import):
-        found = (_why_not_module(alias.name, target) for alias in node.names)
-        return next(filter(None, found), "")
+        for alias in node.names:
+            reason = _why_not_module(alias.name, target)
+            if reason:
+                return reason
+        return ""
     if node.level:
         return "a relative import; name the module in full"
     source = node.module or ""

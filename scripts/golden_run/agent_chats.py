@@ -27,7 +27,7 @@ from golden_run.pipe_chats import (
     tool_message,
 )
 from golden_run.tools import function_tools, output_of
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 
 Json = dict[str, Any]
 
@@ -101,10 +101,11 @@ class AgentChat:
         sent_before = len(self._server.requests)
         content = question.content or question.text
         self._messages.append({"role": "user", "content": content})
+        output: list[Json] = []
         if self._reader.is_page:
             yielded, output = await self._ask_as_page(number, question)
         else:
-            yielded, output = await self._ask_as_client(number, question), []
+            yielded = await self._ask_as_client(number, question)
         return {
             "requests": list(self._server.requests[sent_before:]),
             "yielded": yielded,
@@ -189,7 +190,8 @@ def _open_calls(output: list[Json]) -> list[Json]:
 
 def _answer_call(call: Json, *, is_alone: bool) -> Json:
     """Return the output of a call, as Open WebUI stores it."""
-    name, arguments = str(call["name"]), str(call.get("arguments") or "{}")
+    name = str(call["name"])
+    arguments = str(call.get("arguments") or "{}")
     text = output_of(name, arguments)
     if name == "ask_user":
         text = _answer_questions(arguments) if is_alone else "Error: not alone"

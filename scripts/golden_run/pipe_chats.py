@@ -11,8 +11,8 @@ import pytest
 from golden_run.built_files import Settings, ValveReader
 from golden_run.normal_form import join_deltas
 from golden_run.tools import function_tools, host_tools, output_of
-from host_functions import HostFunctions
-from stand_in_host import StandInHost, host_request
+from hosts.servers.functions import HostFunctions
+from stand_in.host import StandInHost, host_request
 
 Json = dict[str, Any]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from event_loops.idle_clock import IdleClockLoop, skip_waiting
 from golden_run.agent_chats import AGENT_READERS, AgentChat
 from golden_run.built_files import ValveReader, load_pipe, load_pipeline
 from golden_run.cases import SimulatedChat, simulated_chats, transcript_plan
@@ -17,8 +18,7 @@ from golden_run.normal_form import normal_form
 from golden_run.pipe_chats import PIPE_READERS, ChatPlan, PipeChat, Server
 from golden_run.replay_server import STALLING, ReplayServer
 from golden_run.transcripts import Transcript, read_transcripts
-from host_functions import HostFunctions
-from idle_clock import IdleClockLoop, skip_waiting
+from hosts.servers.functions import HostFunctions
 from simulator import Simulator
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stand_in_host import host_callable
+from stand_in.host import host_callable
 
 Json = dict[str, Any]
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from live_cases.case import ASSUMED, TYPES, Case, format_text
 
-ABOVE, BELOW = ("above_max_value", "below_min_value")
+ABOVE = "above_max_value"
+BELOW = "below_min_value"
 LONG = "string_above_max_length"
 MANY: dict[str, Any] = {f"k{n}": "v" for n in range(17)}
 

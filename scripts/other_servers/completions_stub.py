@@ -43,7 +43,8 @@ def find_refusal(body: Json) -> Json | None:
 async def complete_chat(request: web.Request) -> web.StreamResponse:
     """Answer in one piece or as a stream."""
     body = await request.json()
-    if error := find_refusal(body):
+    error = find_refusal(body)
+    if error:
         return web.json_response({"error": error}, status=error["code"])
     head = {"id": "chatcmpl-1", "created": 1, "model": body["model"]}
     deltas = write_answer(body)

@@ -41,18 +41,19 @@ def facts_of_items(
     calls: list[str] = []
     sources: list[str] = []
     for item in items:
-        kind = item.get("type")
-        if kind == "message":
-            for part in item.get("content") or []:
-                texts.append(part.get("text") or "")
-                refusals.append(part.get("refusal") or "")
-                sources += [_source(one) for one in part.get("annotations") or []]
-        elif kind == "reasoning":
-            summaries += [part.get("text", "") for part in item.get("summary") or []]
-        elif kind == "function_call":
-            calls.append(f"{item.get('name')}({_same_json(item.get('arguments'))})")
-        elif kind == "custom_tool_call":
-            calls.append(f"{item.get('name')}({item.get('input')})")
+        match item.get("type"):
+            case "message":
+                for part in _parts(item, "content"):
+                    texts.append(part.get("text") or "")
+                    refusals.append(part.get("refusal") or "")
+                    sources += map(_source, _parts(part, "annotations"))
+            case "reasoning":
+                summaries += [part.get("text", "") for part in _parts(item, "summary")]
+            case "function_call":
+                arguments = _same_json(item.get("arguments"))
+                calls.append(f"{item.get('name')}({arguments})")
+            case "custom_tool_call":
+                calls.append(f"{item.get('name')}({item.get('input')})")
     return AnswerFacts(
         text="".join(texts),
         refusal="".join(refusals),
@@ -62,6 +63,11 @@ def facts_of_items(
         tokens=tokens,
         status=status,
     )
+
+
+def _parts(item: Item, field: str) -> list[Item]:
+    """Return a list of an item, which may be null."""
+    return item.get(field) or []
 
 
 def differing_facts(ours: AnswerFacts, theirs: AnswerFacts) -> list[tuple[str, str]]:
@@ -77,7 +83,8 @@ def differing_facts(ours: AnswerFacts, theirs: AnswerFacts) -> list[tuple[str, s
 
 def describe_difference(recorded: object, own: object) -> str:
     """Return both values from shortly before the place where they part."""
-    theirs, ours = repr(recorded), repr(own)
+    theirs = repr(recorded)
+    ours = repr(own)
     common = commonprefix([theirs, ours])  # noqa: RUF071 - texts, not paths
     begin = max(0, len(common) - CONTEXT_CHARACTERS)
     return f"recorded …{theirs[begin:]:.200}, ours …{ours[begin:]:.200}"

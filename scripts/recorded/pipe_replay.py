@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from bench.host import open_pipe
-from bench.servers import Address
+from bench.host import Address, open_pipe
 from recorded.answers import describe_difference
 from recorded.rows import Difference, Recording
 from recorded.shown import (
@@ -18,7 +17,7 @@ from recorded.shown import (
     read_native,
     read_plain,
 )
-from upstream import Upstream, started
+from upstream.server import Upstream, started
 
 Json = dict[str, Any]
 CHUNK_BYTES = 997
@@ -130,7 +129,8 @@ async def _compare(pipe: Any, recording: Recording, way: ReplayWay) -> list[Diff
     status = recording.final.get("status")
     if bool(shown.failure) != (status != "completed"):
         rows.append(("ending", f"recorded {status}, shown {shown.failure!r}"))
-    if way.metadata and (doubled := find_doubled_text(chunks)):
+    doubled = find_doubled_text(chunks) if way.metadata else ""
+    if doubled:
         rows.append(("deltas are not the text", doubled))
     return [
         Difference(f"pipe, {way.name}: {name}", recording, detail)

@@ -42,8 +42,11 @@ def expected_answer(output: Iterable[Item], between: str) -> ShownAnswer:
         if item["type"] == "reasoning":
             thoughts += thought_texts(item)
         elif item["type"] == "message":
-            is_commentary = item.get("phase") == "commentary"
-            (commentary if is_commentary else texts).append(message_text(item))
+            text = message_text(item)
+            if item.get("phase") == "commentary":
+                commentary.append(text)
+            else:
+                texts.append(text)
     return make_answer([between.join(texts)], [*thoughts, *commentary])
 
 
@@ -87,15 +90,17 @@ def read_native(chunks: Sequence[Chunk]) -> ShownAnswer:
 
 def read_plain(chunks: Sequence[Chunk]) -> ShownAnswer:
     """Return what chunks of Chat Completions say; an early end is its reason."""
-    choices = [choice for chunk in chunks for choice in chunk.get("choices") or []]
-    deltas = [choice["delta"] for choice in choices]
-    reasons = [choice.get("finish_reason") or "" for choice in choices]
-    early = [reason for reason in reasons if reason in EARLY_ENDS]
-    return make_answer(
-        [delta.get("content") or "" for delta in deltas],
-        [delta.get("reasoning_content") or "" for delta in deltas],
-        _read_failure(chunks) or " ".join(early),
-    )
+    texts: list[str] = []
+    thoughts: list[str] = []
+    early_ends: list[str] = []
+    for chunk in chunks:
+        for choice in chunk.get("choices") or []:
+            texts.append(choice["delta"].get("content") or "")
+            thoughts.append(choice["delta"].get("reasoning_content") or "")
+            if choice.get("finish_reason") in EARLY_ENDS:
+                early_ends.append(choice["finish_reason"])
+    failure = _read_failure(chunks) or " ".join(early_ends)
+    return make_answer(texts, thoughts, failure)
 
 
 def find_doubled_text(chunks: Sequence[Chunk]) -> str:
@@ -111,16 +116,15 @@ def find_doubled_text(chunks: Sequence[Chunk]) -> str:
             grown[chunk["output_index"], kind] += chunk["delta"]
     for index, item in _finished_by_index(chunks).items():
         if item["type"] == "message":
-            kind, ended = "text", message_text(item)
+            deltas = grown[index, "text"]
+            ended = message_text(item)
         elif item["type"] == "reasoning":
-            parts = item.get("summary") or []
-            kind, ended = "summary", "".join(part["text"] for part in parts)
+            deltas = grown[index, "summary"]
+            ended = "".join(part["text"] for part in item.get("summary") or [])
         else:
             continue
-        if _without_sources(grown[index, kind]) != _without_sources(ended):
-            return (
-                f"item {index}: deltas {grown[index, kind]!r:.200}, end {ended!r:.200}"
-            )
+        if _without_sources(deltas) != _without_sources(ended):
+            return f"item {index}: deltas {deltas!r:.200}, end {ended!r:.200}"
     return ""
 
 

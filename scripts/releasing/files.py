@@ -4,8 +4,8 @@ from pathlib import Path
 
 from bundling.building import build
 from bundling.targets import TARGETS, Target
-from owui_manifold.config import comma_list
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import comma_list
+from owui_manifold.call.valves import Valves
 from releasing.contents import (
     ADMINISTRATION,
     ADMINISTRATION_ID,

@@ -6,7 +6,7 @@ import contextlib
 
 from simulator import options
 from simulator.accounts import PROFILES
-from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import describe_scenarios
 from simulator.server import Simulator
 

@@ -28,7 +28,7 @@ from simulator.options import Options, UnknownOption, find_spec, parse_spec
 from simulator.prefix import Prompt, build_prompt
 from simulator.refusals import Refusal, refuse_forbidden_model
 from simulator.request import ValidRequest, parse_input
-from simulator.scenarios.catalogue import SCENARIOS, find_task_field
+from simulator.scenarios.catalog import SCENARIOS, find_task_field
 from simulator.scenarios.http import build_http_error
 from simulator.scenarios.scenario import (
     HttpReply,

@@ -90,21 +90,26 @@ class Configuration:
 def read_configuration(body: Body, model: ModelFacts) -> Configuration:
     """Return what is in force behind the last item of a body."""
     items = list_items(body)
-    effort = (body.get("reasoning") or {}).get("effort")
-    format = (body.get("text") or {}).get("format") or TEXT_FORMAT
     updates = [item for item in items if is_update(item)]
-    for update in updates:
-        effort = (update.get("reasoning") or {}).get("effort") or effort
-        format = (update.get("text") or {}).get("format") or format
+    effort = model.default_effort
+    text_format = TEXT_FORMAT
+    for settings in (body, *updates):
+        effort = _inner(settings, "reasoning", "effort") or effort
+        text_format = _inner(settings, "text", "format") or text_format
     appended = [tool for _, tools in list_appended(items) for tool in tools]
     return Configuration(
-        effort=effort or model.default_effort,
-        format=settle_format(format),
+        effort=effort,
+        format=settle_format(text_format),
         declared=tuple(map(settle_tool, body.get("tools") or ())),
         appended=tuple(map(settle_tool, appended)),
         choice=body.get("tool_choice"),
         updated=bool(updates),
     )
+
+
+def _inner(settings: Body, key: str, name: str) -> Any:
+    """Return the value of a field inside of a field; None without it."""
+    return (settings.get(key) or {}).get(name)
 
 
 def draft_update(held: Configuration) -> list[dict[str, Any]]:

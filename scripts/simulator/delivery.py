@@ -143,6 +143,9 @@ class AnswerDelivery:
         if answer.options.has("gzip"):
             stream.enable_compression(web.ContentCoding.gzip)
         await stream.prepare(self.request)
+        if answer.options.has("burst"):
+            await self._write_burst(stream, answer)
+            return stream
         async for event in self._events(answer):
             if answer.options.number("hold") == self.record.events_sent:
                 await self.released.wait()
@@ -153,11 +156,25 @@ class AnswerDelivery:
             await self._pace(event, answer)
             await self._write(stream, encode_event(event, answer.options), answer)
             self.record.events_sent += 1
+        await self._end(stream, answer)
+        return stream
+
+    async def _write_burst(
+        self, stream: web.StreamResponse, answer: PlannedAnswer
+    ) -> None:
+        """Write the whole answer at once, without pauses and faults."""
+        lines = [
+            encode_event(event, answer.options) async for event in self._events(answer)
+        ]
+        await stream.write(b"".join(lines))
+        self.record.events_sent = len(lines)
+        await self._end(stream, answer)
+
+    async def _end(self, stream: web.StreamResponse, answer: PlannedAnswer) -> None:
         await stream.write(encode_end(answer.options))
         await stream.write_eof()
         self.record.response = answer.final
         self.record.finished = True
-        return stream
 
     async def _events(self, answer: PlannedAnswer) -> AsyncIterator[Mapping[str, Any]]:
         if self.stored is not None and self.stored.background:

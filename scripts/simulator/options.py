@@ -9,6 +9,7 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``endless=N``       write without an end after N events: what ``of`` says
 ``of=KIND``         a ``line``, ``comments``, ``lines`` of one event, ``events``, or a
                     ``drip`` of one byte at a time
+``burst``           all events in one piece
 ``gzip``            a compressed body, whatever the client accepts
 ``hold=N``          write nothing after N events before ``Simulator.release`` is called
 ``delay=MS``        wait before each event
@@ -64,6 +65,7 @@ FLAGS = (
     "nameless",
     "done",
     "unknown",
+    "burst",
     "gzip",
     "aged",
     "gone",

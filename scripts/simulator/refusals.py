@@ -65,7 +65,8 @@ def refuse_missing_key() -> Refusal:
 
 def refuse_wrong_key(key: str) -> Refusal:
     """Refuse a key that nobody has."""
-    shown = f"{key[:3]}{'*' * max(len(key) - 7, 0)}{key[-4:]}"
+    hidden = "".join("*" for _ in key[3:-4])
+    shown = f"{key[:3]}{hidden}{key[-4:]}"
     return Refusal(
         f"Incorrect API key provided: {shown}. You can find your API key at {ACCOUNT}.",
         status=401,

@@ -12,7 +12,7 @@ from typing import Any
 
 from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import PlannedAnswer, RequestOrigin, Responder
-from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.faults import LEAK_SCENARIOS
 from simulator.sealing import MAX_ID_CHARACTERS
 from simulator.wire.events import encode_end, encode_event
@@ -130,10 +130,9 @@ def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[Planned
     asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
     hosted = OFFERED.get(spec) or OFFERED.get(spec.split("-", 1)[0], [])
     tools = [*hosted, *request["tools"]]
-    include = [
-        *request["include"],
-        *(["code_interpreter_call.outputs"] if hosted else []),
-    ]
+    include = list(request["include"])
+    if hosted:
+        include.append("code_interpreter_call.outputs")
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
         body = {**request, "tools": tools, "include": include, "input": items}

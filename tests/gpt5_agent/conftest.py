@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from host_functions import HostFunctions, run_host_functions
+from hosts.servers.functions import HostFunctions, run_host_functions
 from openai_responses.transport.connections import Connections
 from simulator import Simulator
 

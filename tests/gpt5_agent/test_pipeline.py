@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent_sample import host_tool
+from agents.sample import host_tool
+from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
-from valve_texts import expert
 
 Json = dict[str, Any]
 KEY = "agent_context"
@@ -520,11 +520,12 @@ async def test_a_question_after_the_end_is_answered_with_a_sentence(
 async def test_the_end_cuts_open_answers(pipeline: Pipeline, sim: Simulator) -> None:
     """Their readers are told, upstream nothing goes on, no thread is left."""
     answer = await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    reading = asyncio.create_task(asyncio.to_thread(list, answer))
     await sim.requested()
 
     await pipeline.on_shutdown()
 
-    rest = await asyncio.to_thread(list, answer)
+    rest = await reading
     assert "Ask again." in error_of(rest[-1])
     await sim.closed_early()
     assert "agent" not in {thread.name for thread in threading.enumerate()}
@@ -536,10 +537,12 @@ async def test_an_answer_that_was_cut_says_what_it_took(
 ) -> None:
     """In the log, because nobody reads any more (R15)."""
     caplog.set_level(logging.INFO)
-    await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    answer = await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    reading = asyncio.create_task(asyncio.to_thread(list, answer))
     await sim.requested()
 
     await pipeline.on_shutdown()
+    await reading
 
     [line] = [one for one in caplog.messages if "cancelled" in one]
     assert json.loads(line.partition(" ")[2])["rounds"] == 1

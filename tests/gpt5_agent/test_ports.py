@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agent_sample import ScriptedProvider, calls, question
+from agents.sample import ScriptedProvider, calls, question
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -34,10 +34,10 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from run_sample import message, reasoning
-from runs import asking, limits, simulated
-from signing import SIGN
+from runs.against_server import asking, limits, simulated
+from runs.sample import message, reasoning
 from simulator import Simulator
+from stand_in.signing import SIGN
 from strategies.guide import Guide
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -1,4 +1,4 @@
-"""Every requirement of the agent has a test that names it, and docs/agent.md has both."""
+"""Every requirement of the agent has a test that names it, and docs/reference has both."""
 
 import ast
 import re
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-AGENT_PAGE = TESTS.parent / "docs/agent.md"
+PAGE = TESTS.parent / "docs/reference/agent-requirements.md"
 ROW = re.compile(r"^\| (R\d+) \| [^|]+ \| (.+) \|$", re.MULTILINE)
 NAMED: dict[str, list[str]] = {
     row[1]: re.findall(r"`([^`]+::[^`]+)`", row[2])
-    for row in ROW.finditer(AGENT_PAGE.read_text("utf-8"))
+    for row in ROW.finditer(PAGE.read_text("utf-8"))
 }
 
 

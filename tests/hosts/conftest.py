@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hosts.chromium import Chromium
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import (
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import (
     STUB,
     install_copy,
     install_pipe,
     install_toolkit,
     valves_changed,
 )
-from hosts.tabs import Tab
-from hosts.users import User
 from simulator import Simulator
 
 BUILT = Path(__file__).parents[2] / "pipes"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hosts.client import Json
+from hosts.people.client import Json
 from owui_chat.storage.output_carrier import output_values
 from owui_chat.storage.records import message_key
 from simulator import RecordedRequest, Simulator

@@ -2,11 +2,11 @@
 
 import pytest
 
+from bench.host import Address
 from bench.inside import NATIVE, PIPE, answer, both_ways
-from bench.servers import Address
-from hosts.open_webui import OpenWebUI
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
 from simulator import Simulator
 
 pytestmark = pytest.mark.host

@@ -2,16 +2,16 @@
 
 import pytest
 
-from caller_sample import HOSTED, OURS
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from calls.callers import HOSTED, OURS
+from calls.valves import expert
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies
-from hosts.switches import workspace_model
-from hosts.tabs import Tab
-from hosts.users import User, permissions
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import workspace_model
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
 

@@ -7,17 +7,17 @@ from itertools import pairwise
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from calls.valves import expert
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.uploads import attach
+from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import answered, chat_bodies, instructions_of, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.uploads import attach
-from hosts.users import EVERYBODY_READS, User
+from hosts.setup.pipes import valves_changed
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 

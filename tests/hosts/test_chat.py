@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hosts.open_webui import OpenWebUI
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stored_value, stripped
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -58,9 +58,16 @@ async def test_the_request_is_stateless_and_asks_for_encrypted_reasoning(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("model", [NEW, OLD])
 @pytest.mark.parametrize(
-    "scenario", ["chat", "commentary", "two-reasonings", "empty-summary", "refusal"]
+    ("model", "scenario"),
+    [
+        (NEW, "chat"),
+        (NEW, "commentary"),
+        (NEW, "two-reasonings"),
+        (NEW, "empty-summary"),
+        (NEW, "refusal"),
+        (OLD, "chat"),
+    ],
 )
 async def test_the_second_turn_sends_what_the_first_received(
     tab: Tab, simulator: Simulator, model: str, scenario: str
@@ -80,7 +87,7 @@ async def test_the_second_turn_sends_what_the_first_received(
 
 
 @pytest.mark.asyncio
-async def test_what_the_chat_row_holds(
+async def test_encrypted_reasoning_is_stored_in_the_answers_output_only(
     server: OpenWebUI, tab: Tab, simulator: Simulator
 ) -> None:
     """The encrypted reasoning lies in the answer's own output, nowhere else."""
@@ -168,7 +175,9 @@ async def test_a_temporary_chat_holds_no_marker(
 
 
 @pytest.mark.asyncio
-async def test_a_page_with_streaming_off(tab: Tab, simulator: Simulator) -> None:
+async def test_page_without_streaming_stores_and_replays_the_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
     """The answer is stored with its output items, and the next turn replays it."""
     first = await tab.send(NEW, "hello", body={"stream": False})
     second = await tab.send(NEW, "again", chat_id=first.chat_id, body={"stream": False})
@@ -223,11 +232,11 @@ async def test_a_title_task_is_short_and_sees_no_marker(
     assert turn.error is None
 
 
-FILTER = Path(__file__).with_name("choices_filter.py").read_text()
+FILTER = (Path(__file__).parent / "plugins/choices_filter.py").read_text()
 
 
 @pytest.mark.asyncio
-async def test_a_stream_filter_that_reads_choices(
+async def test_stream_filter_that_reads_choices_keeps_the_answer(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Filters written for Chat Completions do not erase the answer."""

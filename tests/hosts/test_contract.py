@@ -6,18 +6,19 @@ The oldest version is asked in test_oldest.py, which imports the tests of a repo
 import ast
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from hosts.offline import HERE
-from hosts.users import User
+from hosts.people.users import User
 
 pytestmark = pytest.mark.host
 
+HERE = Path(__file__).resolve().parent
 PIPES = HERE.parents[1] / "pipes"
-PROBE = HERE / "contract_probe.py"
+PROBE = HERE / "plugins/contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {
@@ -148,8 +149,8 @@ async def report(admin: User) -> Any:
 
 def test_every_name_has_its_row() -> None:
     """A new name needs a promise, and a row that nobody needs goes."""
-    places = ("owui_manifold", "owui_administration")
-    sources = [(PIPES / place / "host.py").read_text() for place in places]
+    paths = ("owui_manifold/host/open_webui.py", "owui_administration/host.py")
+    sources = [(PIPES / path).read_text() for path in paths]
 
     looked_up = {row for row in PROMISED if not row.startswith(RETURNED)}
     assert set().union(*map(host_names, sources)) == looked_up

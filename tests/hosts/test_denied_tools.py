@@ -7,14 +7,14 @@ from typing import NamedTuple
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies
-from hosts.tabs import Tab
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.tool_servers import CONNECTIONS
+from hosts.setup.pipes import valves_changed
 from hosts.test_tools import MODEL, PIPE, browser_tool, named, outputs_sent
-from hosts.tool_servers import CONNECTIONS
-from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [

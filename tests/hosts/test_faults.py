@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -27,25 +27,12 @@ ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 ENDINGS = {
     # scenario: (words of the sentence, text that is kept)
     "incomplete": ("reached its length limit", "This is turn 1."),
-    "filtered": ("content filter", ""),
-    "failed": ("error of its own", ""),
-    "failed-limit": ("rate limit", ""),
-    "error-nested": ("error of its own", "This is turn 1."),
-    "late-reason": ("content filter of 127.0.0.1 stopped", "This is turn 1."),
-    "too-large": ("waiting does not help", ""),
-    "cyber-403": ("may help to attack computers", ""),
+    "cut": ("broke before the answer was complete", "This is turn 1."),
+    "failed": ("internal error", ""),
     "lone-reasoning": ("The model ended without an answer.", ""),
-    "cut": ("broke before the answer was finished", "This is turn 1."),
-    "drop": ("broke before the answer was finished", "This is turn 1."),
-    "chat,status=400": ("HTTP 400", ""),
-    "chat,status=413": ("too large", ""),
-    "chat,status=502": ("error of its own", ""),
     "quota": ("no credit left", ""),
-    "html-error": ("", ""),
-    "html-200": ("not as the Responses API does", ""),
-    "empty-200": ("not as the Responses API does", ""),
-    "json-error-200": ("error of its own", ""),
 }
+"""The ways through the host; tests/owui_manifold/test_pipe_faults.py has each cause."""
 
 
 @pytest.fixture
@@ -81,7 +68,7 @@ async def test_every_ending_has_its_sentence(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("toolkit")
-async def test_a_safety_stop_in_mid_stream(
+async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """No tool runs, nothing is asked again, and the next turn keeps the reasoning."""
@@ -108,15 +95,6 @@ async def test_a_safety_stop_in_mid_stream(
 
 
 @pytest.mark.asyncio
-async def test_a_refusal_is_an_answer(tab: Tab, simulator: Simulator) -> None:
-    """The model's own words, no error."""
-    turn = await tab.send(MODEL, "sim:refusal")
-
-    assert "can't help with that" in (await tab.message(turn))["content"]
-    assert turn.error is None
-
-
-@pytest.mark.asyncio
 async def test_usage_of_an_incomplete_answer_is_kept(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -127,31 +105,16 @@ async def test_usage_of_an_incomplete_answer_is_kept(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("scenario", ["incomplete", "failed", "chat,status=500"])
-async def test_a_page_with_streaming_off_says_so_too(
-    tab: Tab, now: Any, simulator: Simulator, scenario: str
+async def test_page_without_streaming_stores_the_error(
+    tab: Tab, now: Any, simulator: Simulator
 ) -> None:
     """The sentence is stored with the answer, the text is kept."""
     async with now:
-        turn = await tab.send(MODEL, f"sim:{scenario}", body={"stream": False})
+        turn = await tab.send(MODEL, "sim:incomplete", body={"stream": False})
 
     stored = await tab.message(turn)
     assert ERROR_ID.search(sentence_of(stored))
-    if scenario == "incomplete":
-        assert "This is turn 1." in stored["content"]
-
-
-@pytest.mark.asyncio
-async def test_a_silence_ends(tab: Tab, admin: User, simulator: Simulator) -> None:
-    """The total limit serves here, because the idle one is at least 30 seconds."""
-    async with valves_changed(
-        admin, PIPE, EXPERT_JSON=expert(total_timeout_seconds=1.5)
-    ):
-        turn = await tab.send(MODEL, "sim:stall hello")
-
-    stored = await tab.message(turn)
-    assert "took longer than an administrator allows" in sentence_of(stored)
-    await simulator.closed_early()
+    assert "This is turn 1." in stored["content"]
 
 
 @pytest.mark.asyncio
@@ -174,20 +137,7 @@ async def test_a_failed_attempt_is_repeated_with_a_status_line(
 
 
 @pytest.mark.asyncio
-async def test_nothing_is_repeated_once_a_tool_ran(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The second round is sent once: what the tool did cannot be undone."""
-    turn = await tab.begin(MODEL, "sim:tool what time is it?")
-    await simulator.requested(1)
-    simulator.default_scenario = "chat"
-    await turn.finished.wait()
-    await tab.settle(turn)
-    assert [request.status for request in answered(simulator)] == [200, 200]
-
-
-@pytest.mark.asyncio
-async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) -> None:
+async def test_stop_ends_the_wait_for_a_retry(tab: Tab, simulator: Simulator) -> None:
     """The wait ends at once and nothing more is sent."""
     turn = await tab.begin(MODEL, "sim:chat,status=503,times=5,retry-after=60 hello")
     await turn.until(lambda seen: seen.statuses)
@@ -201,12 +151,12 @@ async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) ->
 
 
 @pytest.mark.asyncio
-async def test_reasoning_of_another_organisation_is_buried(
+async def test_reasoning_of_another_organization_is_left_out_for_good(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """A new key: one status line, the answer, and no second refusal.
 
-    An organisation that is named stands for the account, whatever the key.
+    An organization that is named stands for the account, whatever the key.
     """
     async with valves_changed(admin, PIPE, ORGANIZATION="ours"):
         first = await tab.send(MODEL, "sim:short hello")
@@ -230,7 +180,7 @@ async def test_reasoning_of_another_organisation_is_buried(
 async def unverified(
     admin: User, pipe_source: str
 ) -> AsyncIterator[tuple[str, Simulator]]:
-    """A copy of the pipe whose organisation may have no summaries and no stream."""
+    """A copy of the pipe whose organization may have no summaries and no stream."""
     async with Simulator(profile="unverified-stream") as upstream:
         valves = {"BASE_URL": upstream.base_url, "API_KEY": upstream.api_key}
         valves["MODEL_ID"] = "gpt-6.1-sol"
@@ -240,7 +190,7 @@ async def unverified(
 
 
 @pytest.mark.asyncio
-async def test_what_an_organisation_may_not_is_learned(
+async def test_what_an_organization_may_not_use_is_learned(
     tab: Tab, unverified: tuple[str, Simulator]
 ) -> None:
     """The first answer costs the refusals, the second none."""
@@ -256,7 +206,7 @@ async def test_what_an_organisation_may_not_is_learned(
     assert not upstream.requests[0].body.get("stream")
 
 
-CENSUS = Path(__file__).with_name("census.py").read_text()
+CENSUS = (Path(__file__).parent / "plugins/census.py").read_text()
 
 
 async def count(admin: User) -> dict[str, int]:

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, data_url
+from hosts.people.tabs import Tab
+from hosts.people.uploads import attach, attached
+from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab
-from hosts.uploads import attach, attached
-from hosts.users import EVERYBODY_READS, User
-from picture_sample import BMP, JPEG, PDF, PIXEL, PNG, data_url
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-DRAWING = Path(__file__).with_name("drawing.py").read_text()
+DRAWING = (Path(__file__).parent / "plugins/drawing.py").read_text()
 TEXT = b"The password is swordfish.\n"
 
 
@@ -153,7 +153,7 @@ async def test_temporary_chat_sends_files_too(
 
 
 @pytest.mark.asyncio
-async def test_too_large_a_file(
+async def test_too_large_file_is_refused_by_name(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
     """The sentence names it; nothing is sent, and the chat goes on."""
@@ -198,7 +198,7 @@ async def test_pictures_are_shown_to_the_model(
 
 
 @pytest.mark.asyncio
-async def test_picture_that_the_model_cannot_read(
+async def test_unreadable_picture_is_refused_by_name(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
     """The sentence names it; nothing is sent, and the chat goes on."""
@@ -209,7 +209,7 @@ async def test_picture_that_the_model_cannot_read(
     logo = attached(scan["id"], "logo.svg", "image/svg+xml") | {"type": "file"}
     after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id, files=[logo])
 
-    assert "scan.bmp is in a form that the model cannot read" in str(turn.error)
+    assert "scan.bmp is in a format that the model cannot read" in str(turn.error)
     assert refused == []
     assert after.error is None
     shown = after.statuses[-1]["description"]  # the page hides those before it

@@ -10,16 +10,16 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
-from upstream import Upstream, replying
+from upstream.server import Upstream, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 
@@ -109,11 +109,11 @@ async def test_unfinished_pictures_are_shown_and_not_stored(
     rest = [e for e in turn.events if e["type"] != "chat:message:files"]
     assert [e for e in rest if SIGNATURE in json.dumps(e)] == []
     statuses = [status["description"] for status in turn.statuses]
-    assert statuses[:2] == ["Drawing a picture", "Picture drawn"]
+    assert statuses[:2] == ["Generating an image", "Image generated"]
 
 
 @pytest.mark.asyncio
-async def test_a_picture_that_nobody_can_read_any_more(
+async def test_chat_goes_on_without_a_lost_picture(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """The chat goes on without it."""
@@ -146,7 +146,7 @@ async def test_a_picture_in_front_of_a_call_stays_in_its_place(
 
 
 @pytest.mark.asyncio
-async def test_code_with_its_files(
+async def test_code_is_shown_with_its_files_and_replayed(
     tab: Tab, server: OpenWebUI, member: User, stranger: User, simulator: Simulator
 ) -> None:
     """The card, the link, the chart; and the next turns get the model's own words.
@@ -192,10 +192,9 @@ async def test_code_with_its_files(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("name", ["report.html.gz", "report.htm.bz2", "report.html"])
-async def test_file_of_code_is_no_page_of_open_webui(admin: User, name: str) -> None:
+async def test_file_of_code_is_no_page_of_open_webui(admin: User) -> None:
     """Whoever asks is an administrator, whose files the host shows in its own origin."""
-    async with named_file(admin, name) as (url, answer):
+    async with named_file(admin, "report.html.gz") as (url, answer):
         assert url.startswith("/api/v1/files/")
         assert answer.status == 200
         assert await answer.read() == b"<script>alert(1)</script>"
@@ -242,11 +241,11 @@ async def named_file(
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        ("draw-failed", "the safety system refused it"),
-        ("draw,cut=16", "broke off before the picture was finished"),
+        ("draw-failed", "the safety system rejected it"),
+        ("draw,cut=16", "interrupted before the image was complete"),
         ("count-late", "people.csv could not be fetched: the container"),
         ("count-failed", "The code did not run to its end."),
-        ("count,cut=36", "broke off before the code had run"),
+        ("count,cut=36", "interrupted before the code had run"),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(
@@ -311,7 +310,7 @@ async def test_callers_over_http_get_pictures_and_links(
 
 @pytest.mark.browser
 @pytest.mark.asyncio
-async def test_what_a_person_sees(page: ChatPage) -> None:
+async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     """A picture that grows, and is gone after a Stop and a reload; a whole one stays.
 
     It stands above its text, before and after a reload; code in its card.
@@ -325,7 +324,7 @@ async def test_what_a_person_sees(page: ChatPage) -> None:
     await page.stop()
     await page.reload()
 
-    await page.page.get_by_text("Drawing a picture").wait_for()
+    await page.page.get_by_text("Generating an image").wait_for()
     assert await sketch.count() == 0
 
     await page.ask("sim:draw a disc")

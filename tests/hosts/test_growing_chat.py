@@ -2,8 +2,7 @@
 
 import pytest
 
-from hosts.client import Json
-from hosts.growing_chat import (
+from hosts.chats.growing_chat import (
     MEMORY,
     STEPS,
     GrowingChat,
@@ -13,11 +12,12 @@ from hosts.growing_chat import (
     let_grow,
     requests_of,
 )
-from hosts.lighthouse import MIN_CACHED, cached_shares
-from hosts.pipes import valves_changed
+from hosts.chats.lighthouse import MIN_CACHED, cached_shares
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import host_items, kinds
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.setup.pipes import valves_changed
 from openai_responses.appended import APPENDED
 from simulator import Simulator
 
@@ -65,6 +65,6 @@ async def test_nothing_is_lost_in_twenty_turns(
         for message in answers_in_chat:
             for line in message["statusHistory"]:
                 lines.add(line["description"].split(" ")[0])
-        assert lines <= {"Finished", "Searched", "Drawing", "Picture"}, lines
+        assert lines <= {"Finished", "Searched", "Generating", "Image"}, lines
         shown = str([[m["content"], *host_items(m)] for m in answers_in_chat])
         assert not [kind for kind in APPENDED if kind in shown]

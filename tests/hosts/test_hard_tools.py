@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies
-from hosts.tabs import Tab
-from hosts.tool_servers import CONNECTIONS
-from hosts.users import User
+from hosts.servers.tool_servers import CONNECTIONS
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -50,7 +50,9 @@ async def tab(admin: User) -> AsyncIterator[Tab]:
 
 
 @pytest.mark.asyncio
-async def test_tools_that_the_api_would_refuse(tab: Tab, simulator: Simulator) -> None:
+async def test_unusual_tools_do_not_stop_the_chat(
+    tab: Tab, simulator: Simulator
+) -> None:
     """Schemas, names, ids, and too many: the chat goes on, also with another model."""
     called: list[str] = []
 

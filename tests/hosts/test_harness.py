@@ -5,108 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from hosts.client import OpenWebUIError
-from hosts.offline import BootError
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import STUB, valves_changed
-from hosts.tabs import Tab
-from hosts.users import User
-from hosts.valves_dialog import fill_user_valves
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import fill_user_valves
+from hosts.people.client import OpenWebUIError
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.servers.offline import BootError
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import STUB, valves_changed
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("stub")]
 
 ONE, TWO = "stub.one", "stub.two"
-
-
-async def stored_chats(user: User) -> int:
-    """How many chats the server keeps for somebody."""
-    return len(await user.call("GET", "/api/v1/chats/"))
-
-
-@pytest.mark.asyncio
-async def test_a_tab_sees_what_the_server_stores(tab: Tab) -> None:
-    """The streamed text is the stored text."""
-    turn = await tab.send(ONE, "hello")
-
-    assert turn.text == "1 echo: hello"
-    assert (await tab.message(turn))["content"] == turn.text
-    assert turn.error is None
-
-
-@pytest.mark.asyncio
-async def test_a_second_turn_follows_the_first(tab: Tab) -> None:
-    """A question into a chat carries that chat's history."""
-    first = await tab.send(ONE, "hello")
-
-    second = await tab.send(ONE, "again", chat_id=first.chat_id)
-
-    assert second.text == "2 echo: again"
-    chat = await tab.user.chat(first.chat_id)
-    question = chat["history"]["messages"][second.user_message_id]
-    assert question["parentId"] == first.message_id
-
-
-@pytest.mark.asyncio
-async def test_regenerate_answers_the_same_message(tab: Tab) -> None:
-    """The new answer is a sibling of the old one."""
-    first = await tab.send(ONE, "hello")
-
-    other = await tab.regenerate(ONE, first)
-
-    assert other.text == "1 echo: hello"
-    chat = await tab.user.chat(first.chat_id)
-    question = chat["history"]["messages"][first.user_message_id]
-    assert question["childrenIds"] == [first.message_id, other.message_id]
-
-
-@pytest.mark.asyncio
-async def test_stop_keeps_what_has_streamed(tab: Tab) -> None:
-    """The stop button ends an answer that would go on for ever."""
-    turn = await tab.begin(ONE, "forever")
-    await turn.until(lambda seen: seen.text)
-
-    await tab.stop(turn)
-    await tab.settle(turn)
-
-    assert (await tab.message(turn))["content"].strip() == "1 echo:"
-
-
-@pytest.mark.asyncio
-async def test_a_temporary_chat_is_not_stored(tab: Tab) -> None:
-    """The answer is shown, and no chat is there afterwards."""
-    before = await stored_chats(tab.user)
-    said = [
-        {"role": "user", "content": "hello"},
-        {"role": "assistant", "content": "1 echo: hello"},
-    ]
-
-    turn = await tab.send(ONE, "again", temporary=said)
-
-    assert turn.text == "2 echo: again"
-    assert await stored_chats(tab.user) == before
-
-
-@pytest.mark.asyncio
-async def test_a_page_with_streaming_off_gets_a_whole_answer(tab: Tab) -> None:
-    """Without a stream the answer comes in one piece, and is stored."""
-    turn = await tab.send(ONE, "hello", body={"stream": False})
-
-    assert turn.text == ""
-    assert (await tab.message(turn))["content"] == "1 echo: hello"
-
-
-@pytest.mark.asyncio
-async def test_plain_http_stores_nothing(member: User) -> None:
-    """Both kinds of completion answer, and no chat is there afterwards."""
-    before = await stored_chats(member)
-
-    whole = await member.complete(ONE, "hello")
-    chunks = [chunk async for chunk in member.chunks(ONE, "hello")]
-
-    streamed = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
-    assert whole == "".join(streamed) == "1 echo: hello"
-    assert await stored_chats(member) == before
 
 
 @pytest.mark.asyncio

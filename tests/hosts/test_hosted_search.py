@@ -7,15 +7,15 @@ import pytest
 import pytest_asyncio
 from openai.types.chat import ChatCompletion
 
-from hosts.client import Json
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.users import User, permissions
-from hosts.website import Website
+from hosts.servers.website import Website
+from hosts.setup.pipes import valves_changed
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -29,7 +29,6 @@ PAGES = [
     "https://almanac.example/ice_(lake)",
     "https://museum.example/ships#frozen",
 ]
-TRANSPARENT = '{"model": "gpt-image-2", "background": "transparent"}'
 SHOWN = "The harbour froze in 1963. [1] The ice was 40 cm thick [2], and no ship left"
 
 
@@ -196,25 +195,6 @@ async def test_who_turns_the_search_on(
 
 
 @pytest.mark.asyncio
-async def test_minimal_effort_does_not_search(
-    admin: User, simulator: Simulator
-) -> None:
-    """The request is answered instead of refused."""
-    said = [{"role": "user", "content": "sim:web-search When?"}]
-    listed = {"MODEL_ID": "gpt-5-mini", "ENABLE_WEB_SEARCH": True}
-    async with valves_changed(admin, PIPE, **listed):
-        await admin.models()
-        result = await admin.completion(
-            f"{PIPE}.gpt-5-mini", said, reasoning_effort="minimal"
-        )
-    await admin.models()
-
-    assert result["choices"][0]["message"]["content"] == "I have no web_search."
-    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "minimal"
-    assert offered(simulator) == []
-
-
-@pytest.mark.asyncio
 async def test_a_search_in_files_names_them(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -233,29 +213,6 @@ async def test_a_search_in_files_names_them(
     (card,) = [i for i in stored["output"] if i["type"] == "file_search_call"]
     assert card["queries"] == ["pier", "fire at the pier"]
     assert_prefixes(simulator)
-
-
-@pytest.mark.asyncio
-async def test_tools_that_the_api_refuses_cost_no_answer(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """Valves that say more than the API takes, and a model without transparency."""
-    valves = {
-        "FILE_SEARCH_VECTOR_STORES": "vs_1, vs_2, vs_3",
-        "ENABLE_WEB_SEARCH": True,
-        "WEB_SEARCH_OPTIONS": '{"user_location": "Bern, BE, Switzerland"}',
-        "ENABLE_IMAGE_GENERATION": True,
-        "IMAGE_GENERATION_OPTIONS": TRANSPARENT,
-    }
-    async with valves_changed(admin, PIPE, **valves):
-        first = await tab.send(MODEL, "sim:short Good morning")
-        again = await tab.send(MODEL, "sim:short And now?", chat_id=first.chat_id)
-
-    assert (first.error, again.error) == (None, None)
-    assert "Turn 2" in again.text
-    assert [request.status for request in simulator.requests].count(400) == 1
-    tools = set(offered(simulator)) - {"function"}
-    assert tools == {"file_search", "web_search"}
 
 
 @pytest.mark.asyncio
@@ -300,7 +257,9 @@ async def test_a_page_with_streaming_off_gets_the_sources(
 @pytest.mark.asyncio
 @pytest.mark.browser
 @pytest.mark.usefixtures("searching")
-async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
+async def test_page_shows_search_and_sources(
+    page: ChatPage, simulator: Simulator
+) -> None:
     """Each stage while it lasts; then pages, queries and thoughts that open."""
     await page.open_model(MODEL)
     await page.watch("ing")  # Thinking, Exploring

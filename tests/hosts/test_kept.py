@@ -6,12 +6,12 @@ import aiohttp
 import pytest
 
 import directives
-from hosts.at_once import AT_ONCE, Crowd
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from hosts.chats.at_once import AT_ONCE, Crowd
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stored_value, stripped
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from owui_chat.storage.records import message_key
 from simulator import Simulator
 

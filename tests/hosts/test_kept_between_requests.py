@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hosts.pipes import valves_changed
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-COUNT = Path(__file__).with_name("kept_count.py").read_text()
+COUNT = (Path(__file__).parent / "plugins/kept_count.py").read_text()
 REQUESTS = 12
 GROWTH = 1_000
 """Bytes that a request may leave: hashes."""

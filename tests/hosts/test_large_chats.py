@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bench.large_chats import output_chat
-from hosts.client import Json
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.tabs import Tab
-from hosts.users import User
+from large_cases.chats import output_chat
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import LEFT_OUT
 from simulator import Simulator
@@ -55,7 +55,7 @@ async def health_watched(user: User, what: str) -> AsyncIterator[list[float]]:
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("count", "sent"), [(4_000, 4_000), (40_000, 0)])
-async def test_many_calls_of_one_run(
+async def test_many_calls_of_one_run_do_not_block_the_server(
     member: User, simulator: Simulator, count: int, sent: int
 ) -> None:
     """Each call has its output in the request, and others are answered meanwhile.
@@ -81,7 +81,7 @@ async def test_many_calls_of_one_run(
 
 
 @pytest.mark.asyncio
-async def test_pictures_of_tools_again_and_again(
+async def test_repeated_pictures_of_tools_are_sent_once(
     member: User, simulator: Simulator
 ) -> None:
     """The messages that the host makes of pictures, as a caller can write them."""
@@ -109,7 +109,9 @@ async def test_pictures_of_tools_again_and_again(
 
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.asyncio
-async def test_chat_with_many_kept_items(tab: Tab, simulator: Simulator) -> None:
+async def test_many_kept_items_do_not_block_the_server(
+    tab: Tab, simulator: Simulator
+) -> None:
     """Each call of the stored chat is sent with its output.
 
     The longest gap is Open WebUI's own: with a pipe that keeps nothing it is the same.

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.administration import ADMINISTRATION, administration
-from hosts.offline import NEWEST, host_environment, host_python
-from hosts.open_webui import OpenWebUI
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.servers.offline import NEWEST, host_environment, host_python
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.administration import ADMINISTRATION, administration
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

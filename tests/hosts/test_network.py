@@ -11,14 +11,14 @@ import pytest_asyncio
 import trustme
 from aiohttp import web
 
-from certificates import bundle_of, server_side
-from forward_proxy import ForwardProxy
-from hosts.pipes import install_pipe, valves_changed
-from hosts.tabs import Tab
-from hosts.users import User
+from calls.valves import expert
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
-from upstream import Answerer, Upstream, replying, started, streaming
-from valve_texts import expert
+from upstream.certificates import bundle_of, server_side
+from upstream.forward_proxy import ForwardProxy
+from upstream.server import Answerer, Upstream, replying, started, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -38,7 +38,7 @@ async def answered(tab: Tab, admin: User, **valves: Any) -> tuple[str, str]:
 
 
 @pytest.mark.asyncio
-async def test_a_certificate_that_nobody_knows(
+async def test_unknown_certificate_needs_a_bundle_or_no_check(
     tab: Tab, admin: User, tmp_path: Path
 ) -> None:
     """Refused by name; trusted with its bundle, or without a check."""
@@ -56,7 +56,7 @@ async def test_a_certificate_that_nobody_knows(
 
 
 @pytest.mark.asyncio
-async def test_a_proxy_on_the_way(tab: Tab, admin: User) -> None:
+async def test_proxy_is_asked_with_its_password(tab: Tab, admin: User) -> None:
     """It is asked with its password, which nobody sees when it refuses."""
     basic = f"Basic {b64encode(f'user:{CANARY}'.encode()).decode()}"
     base_url = {"BASE_URL": "http://model.test/v1"}
@@ -74,14 +74,14 @@ async def test_a_proxy_on_the_way(tab: Tab, admin: User) -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_event_that_cannot_be_read(tab: Tab, admin: User) -> None:
+async def test_unreadable_event_keeps_the_text(tab: Tab, admin: User) -> None:
     """What came before it is kept."""
     half = WIRE[: WIRE.index(b"event: response.output_text.done")]
     async with Upstream(streaming(half, b"data: {nonsense\n\n")) as upstream:
         text, sentence = await answered(tab, admin, BASE_URL=upstream.base_url)
 
     assert "Turn 1." in text
-    assert "something that cannot be read" in sentence
+    assert "data that cannot be read" in sentence
 
 
 def endless_line(beginning: bytes) -> Answerer:
@@ -97,7 +97,7 @@ def endless_line(beginning: bytes) -> Answerer:
 
 
 @pytest.mark.asyncio
-async def test_a_server_without_measure(tab: Tab, admin: User) -> None:
+async def test_oversized_answers_are_cut_off(tab: Tab, admin: User) -> None:
     """A gzip bomb, a redirection and an endless line end with sentences.
 
     Chat and key go nowhere else, the text that came is kept, and the next answer works.
@@ -124,7 +124,7 @@ async def test_a_server_without_measure(tab: Tab, admin: User) -> None:
     assert "canary" not in refused
     assert ("Turn 1." in text, none) == (True, "")
     assert "Turn 1." in kept
-    assert "more than this pipe accepts" in too_large
+    assert "more data than is accepted" in too_large
 
 
 SILENCES = {
@@ -151,7 +151,7 @@ async def hasty(
 
 
 @pytest.mark.asyncio
-async def test_two_silences(
+async def test_silence_ends_the_answer(
     tab: Tab, admin: User, hasty: str, simulator: Simulator
 ) -> None:
     """At the beginning and in the middle, each with a limit and a sentence."""
@@ -168,6 +168,6 @@ async def test_two_silences(
 
     stored = [await tab.message(turn) for turn in turns]
     first, middle = (message["error"]["content"]["message"] for message in stored)
-    assert "said nothing for too long" in first
-    assert "fell silent in the middle" in middle
+    assert "sent nothing for too long" in first
+    assert "stopped sending in the middle" in middle
     assert "This is turn 1." in stored[1]["content"]

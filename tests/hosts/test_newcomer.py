@@ -16,13 +16,13 @@ import pytest_asyncio
 
 from bench.inside import cpu_seconds
 from bundling.targets import FUNCTION_KEYS
-from hosts.admin_pages import IMPORT_ERROR, AdminPages
-from hosts.chromium import Chromium
-from hosts.garbage import whole_collections
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.switches import BUILT, SWITCHES
-from hosts.users import User
+from hosts.browser.admin_pages import IMPORT_ERROR, AdminPages
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.garbage import whole_collections
+from hosts.setup.switches import BUILT, SWITCHES
 from releasing.contents import PIPE_ID, READABLE
 from releasing.imports import functions_file, models_file
 from releasing.packed import pack

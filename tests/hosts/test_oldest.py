@@ -13,19 +13,23 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from hosts.offline import OLDEST
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, install_toolkit
-from hosts.test_bad_input import PIPE, test_a_wrong_key, test_no_key
+from hosts.people.users import User
+from hosts.servers.offline import OLDEST
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, install_toolkit
+from hosts.test_bad_input import (
+    PIPE,
+    test_refusal_is_stored_as_the_error_of_the_message,
+)
 from hosts.test_chat import (
-    test_a_page_with_streaming_off,
     test_a_temporary_chat_holds_no_marker,
     test_a_title_task_is_short_and_sees_no_marker,
     test_an_answer_streams_as_the_hosts_own,
+    test_encrypted_reasoning_is_stored_in_the_answers_output_only,
+    test_page_without_streaming_stores_and_replays_the_answer,
     test_regenerate_leaves_the_first_answer_out,
     test_stop_closes_the_connection_and_keeps_the_text,
     test_the_second_turn_sends_what_the_first_received,
-    test_what_the_chat_row_holds,
 )
 from hosts.test_contract import (
     report,
@@ -44,7 +48,6 @@ from hosts.test_tool_rounds import (
     test_reasoning_survives_the_rounds_and_the_turn,
     test_the_card_is_the_hosts_own,
 )
-from hosts.users import User
 
 pytestmark = [pytest.mark.oldest, pytest.mark.usefixtures("pipe")]
 
@@ -82,6 +85,6 @@ async def toolkit(admin: User) -> None:
 
 
 @pytest.mark.asyncio
-async def test_this_is_the_oldest(admin: User) -> None:
+async def test_server_is_the_oldest_version(admin: User) -> None:
     """Without this, another server under the tests would go unnoticed."""
     assert (await admin.call("GET", "/api/version"))["version"] == OLDEST

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 from simulator.wire.servers import RETELLINGS
 

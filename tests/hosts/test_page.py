@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hosts.chromium import Chromium
-from hosts.page import ChatPage
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [
@@ -93,7 +93,7 @@ async def test_a_cut_answer_says_so(page: ChatPage) -> None:
     answers.append(await page.last_answer())
     for answer in answers:
         assert "This is turn 1." in answer
-        assert "broke before the answer was finished" in answer
+        assert "broke before the answer was complete" in answer
 
 
 @pytest.mark.asyncio

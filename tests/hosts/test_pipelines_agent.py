@@ -8,7 +8,10 @@ from time import monotonic
 import pytest
 import pytest_asyncio
 
-from hosts.agent import (
+from calls.valves import expert
+from hosts.people.client import Client, Json
+from hosts.servers.pipelines_server import PipelinesServer, completion_body
+from hosts.setup.agent import (
     BUILT_PIPELINE,
     FUNCTION_CALLING,
     PIPELINE_ID,
@@ -16,10 +19,7 @@ from hosts.agent import (
     agent_valves_changed,
     install_pipeline,
 )
-from hosts.client import Client, Json
-from hosts.pipelines_server import PipelinesServer, completion_body
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.pipelines, pytest.mark.asyncio]
 

@@ -11,9 +11,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from hosts.client import Client, Json, OpenWebUIError
-from hosts.offline import BootError
-from hosts.pipeline_samples import (
+from hosts.people.client import Client, Json, OpenWebUIError
+from hosts.plugins.pipeline_samples import (
     ANSWERS,
     ASYNC_GENERATOR,
     COROUTINES,
@@ -22,7 +21,8 @@ from hosts.pipeline_samples import (
     STARTUP_FAILS,
     UNLOADABLE,
 )
-from hosts.pipelines_server import PipelinesServer, completion_body
+from hosts.servers.offline import BootError
+from hosts.servers.pipelines_server import PipelinesServer, completion_body
 
 pytestmark = [pytest.mark.pipelines, pytest.mark.asyncio]
 

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.agent import (
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.uploads import attach
+from hosts.people.users import User
+from hosts.sent import chat_bodies, stripped
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.pipelines_server import PipelinesServer
+from hosts.servers.tool_servers import PICTURE, ToolServers
+from hosts.setup.agent import (
     FUNCTION_CALLING,
     PATIENCE,
     PIPELINE_ID,
@@ -19,16 +29,6 @@ from hosts.agent import (
     install_pipeline,
     pending,
 )
-from hosts.chromium import Chromium
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipelines_server import PipelinesServer
-from hosts.sent import chat_bodies, stripped
-from hosts.tabs import Tab, Turn
-from hosts.tool_servers import PICTURE, ToolServers
-from hosts.uploads import attach
-from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from hosts.people.users import User
 from hosts.sent import chat_bodies, instructions_of, kinds
-from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -111,4 +111,4 @@ async def test_a_failure_in_a_stream_is_an_error_chunk(
     said = [c["choices"][0]["delta"].get("content") for c in chunks if "choices" in c]
     assert any(said)
     (error,) = [c["error"] for c in chunks if "error" in c]
-    assert "broke before the answer was finished" in error["message"]
+    assert "broke before the answer was complete" in error["message"]

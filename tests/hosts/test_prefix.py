@@ -7,11 +7,19 @@ from itertools import pairwise
 import pytest
 import pytest_asyncio
 
-from hosts.lighthouse import FACT, MEMORY, MIN_CACHED, MODEL, TURNS, Talk, cached_shares
+from hosts.chats.lighthouse import (
+    FACT,
+    MEMORY,
+    MIN_CACHED,
+    MODEL,
+    TURNS,
+    Talk,
+    cached_shares,
+)
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import answered, instructions_of, stripped
-from hosts.tabs import Tab
-from hosts.users import User
-from hosts.website import Website
+from hosts.servers.website import Website
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

@@ -10,17 +10,17 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from calls.valves import expert
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, instructions_of, kinds, stored_value
-from hosts.switches import workspace_model
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import workspace_model
 from openai_responses.items import text_message
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import message_key
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 

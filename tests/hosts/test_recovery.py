@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from chats.pictures import PNG
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.uploads import attach
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.uploads import attach
-from hosts.users import User
-from picture_sample import PNG
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
 from simulator.faults import (
     FailedStart,
@@ -23,7 +24,6 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
-from valve_texts import expert
 
 pytestmark = [
     pytest.mark.host,
@@ -125,7 +125,7 @@ class Chat:
 
 
 @pytest.mark.usefixtures("carrier")
-async def test_items_that_are_refused(
+async def test_refused_items_are_left_out_once(
     tab: Tab, admin: User, member: User, simulator: Simulator
 ) -> None:
     """A search, a call with its output, a picture, reasoning, and what nobody names.
@@ -150,13 +150,15 @@ async def test_items_that_are_refused(
             "sim:short First.",
             "One earlier web search call could not be sent again and was left out.",
             "One earlier function call output was sent as plain text.",
-            "A picture or file could not be sent to the model and was left out.",
+            "An image or file could not be sent to the model and was left out.",
         )
         await chat.go_on()
 
 
 @pytest.mark.usefixtures("carrier")
-async def test_reasoning_and_what_nobody_names(tab: Tab, simulator: Simulator) -> None:
+async def test_refused_reasoning_is_left_out_for_good(
+    tab: Tab, simulator: Simulator
+) -> None:
     """What cannot be read is left out; if nothing is named, words alone are sent."""
     chat = Chat(tab, simulator)
     await chat.ask("sim:two-reasonings Hello")
@@ -166,14 +168,14 @@ async def test_reasoning_and_what_nobody_names(tab: Tab, simulator: Simulator) -
     simulator.faults.append(unread)
     await chat.heal(
         "sim:short First.",
-        "The server could not read earlier reasoning of this chat: answering without it.",
+        "The server could not read earlier reasoning in this chat: answering without it.",
     )
 
     newest = outputs(simulator)[-1][0]["encrypted_content"]
     simulator.faults.append(refuse_item("reasoning", text=newest, form="unnamed"))
     await chat.heal(
         "sim:short Second.",
-        "The server refused this chat as it was: only its texts and tool results were "
+        "The server rejected this chat as it was: only its texts and tool results were "
         "sent.",
     )
     await chat.go_on()
@@ -184,7 +186,7 @@ async def test_reasoning_and_what_nobody_names(tab: Tab, simulator: Simulator) -
     ]
 
 
-async def test_the_reason_of_a_refusal(
+async def test_administrators_read_the_reason_of_a_refusal(
     tab: Tab, admins_tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """Administrators read the server's words, users do not; the log has them."""
@@ -217,7 +219,7 @@ TRANSIENT = (
 )
 
 
-async def test_attempts_that_fail_before_anything_is_shown(
+async def test_early_failures_are_retried_and_billed(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """They are made again, leave no trace but a status line, and are billed."""
@@ -254,11 +256,13 @@ async def test_attempts_that_fail_before_anything_is_shown(
     simulator.faults.append(FailedStart("cut", text="Nothing"))
     async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0)):
         nothing = await tab.send(MODEL, "sim:short Nothing")
-    assert "What arrived is kept" not in nothing.error["message"]
+    assert "Everything received so far is kept" not in nothing.error["message"]
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
 
 
-async def test_refused_item_of_a_temporary_chat(tab: Tab, simulator: Simulator) -> None:
+async def test_refusal_in_a_temporary_chat_is_remembered(
+    tab: Tab, simulator: Simulator
+) -> None:
     """No row says what was refused: it is remembered for the account and the user."""
     said: list[Json] = []
     paid = []
@@ -283,7 +287,9 @@ async def test_refused_item_of_a_temporary_chat(tab: Tab, simulator: Simulator) 
     assert paid == [[200, 200], [400, 200], [200], [200]]
 
 
-async def test_clients_and_titles(tab: Tab, member: User, simulator: Simulator) -> None:
+async def test_plain_clients_and_titles_recover_too(
+    tab: Tab, member: User, simulator: Simulator
+) -> None:
     """A plain client gets its answer, a chat its title, and the next pays nothing."""
     simulator.faults.append(refuse_parameter("reasoning.summary"))
     for _ in range(2):
@@ -304,7 +310,7 @@ async def test_clients_and_titles(tab: Tab, member: User, simulator: Simulator) 
     assert sorted(filter(None, asked(simulator))) == [200, 200, 400]
 
 
-async def test_tools_and_parameters_that_are_refused(
+async def test_refused_tools_and_parameters_are_remembered_for_the_model(
     tab: Tab, admins_tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """A function, OpenAI's own tool, a parameter and an unknown field, each once.
@@ -338,15 +344,15 @@ async def test_tools_and_parameters_that_are_refused(
         assert asked(simulator, since) == [400, 400, 200, 200, 200]  # one in a stream
 
         simulator.faults.append(refuse_item("message", key="phase", form="openrouter"))
-        unknown = "The model's server does not take phase: answering without it."
+        unknown = "The model's server does not accept phase: answering without it."
         await chat.heal("sim:short Once more.", unknown, model=OTHER, body=mine)
         simulator.faults.pop()
         others = await admins_tab.send(MODEL, "sim:short Admin here.", body=USED)
 
     assert first == [
-        "The model's server does not take the tool get_weather: answering without it.",
-        "The model's server does not take the tool web_search: answering without it.",
-        "The model's server does not take include: answering without it.",
+        "The model's server does not accept the tool get_weather: answering without it.",
+        "The model's server does not accept the tool web_search: answering without it.",
+        "The model's server does not accept include: answering without it.",
     ]
     assert told(others) == []
     [sent] = chat_bodies(simulator)[-1:]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, outputs
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from simulator import Simulator
 
@@ -190,7 +190,9 @@ async def test_a_broken_valve_is_told_to_administrators(
 
 @pytest.mark.asyncio
 @pytest.mark.browser
-async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
+async def test_page_shows_the_call_and_asks(
+    page: ChatPage, simulator: Simulator
+) -> None:
     """The question with its arguments, then the card, also after a reload."""
     PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)

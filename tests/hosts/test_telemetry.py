@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from hosts.switches import BUILT
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.setup.switches import BUILT
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
 MODEL = "openai_responses.gpt-6.2-sol"
-TAP = Path(__file__).with_name("span_tap.py").read_text()
+TAP = (Path(__file__).parent / "plugins/span_tap.py").read_text()
 ADMINISTRATION = "openai_responses_administration"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 

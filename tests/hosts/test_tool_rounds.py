@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from hosts.pipes import valves_changed
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

@@ -10,11 +10,11 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds
-from hosts.tabs import Tab, Turn
-from hosts.tool_servers import ToolServers
-from hosts.users import User
+from hosts.servers.tool_servers import ToolServers
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "simulator", "stub")]

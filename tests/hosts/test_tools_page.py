@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
-from hosts.users import User
+from hosts.browser.page import ChatPage
+from hosts.people.users import User
+from hosts.setup.pipes import valves_changed
 
 pytestmark = [
     pytest.mark.host,

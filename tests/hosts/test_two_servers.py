@@ -17,17 +17,17 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from hosts.administration import administration
-from hosts.at_once import AT_ONCE, Crowd
-from hosts.databases import lent_postgres, lent_redis
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_copy, install_pipe, valves_changed
+from calls.valves import expert
+from hosts.chats.at_once import AT_ONCE, Crowd
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.servers.databases import lent_postgres, lent_redis
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.administration import administration
+from hosts.setup.pipes import install_copy, install_pipe, valves_changed
 from simulator import Simulator
-from upstream import Upstream
-from valve_texts import expert
+from upstream.server import Upstream
 
 pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 

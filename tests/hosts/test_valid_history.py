@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from earlier_writers import EARLIER, earlier_key
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from chats.earlier_writers import EARLIER, earlier_key
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -320,21 +320,15 @@ CASES: list[Case] = [
     compacted,
     two_models_at_once,
 ]
-IN_OUTPUT: list[Case] = [
-    stopped_between_call_and_output,
+WITH_MARKERS: list[Case] = [
     stopped_in_the_text,
-    stopped_after_a_remark,
-    stopped_in_a_remark,
-    continued_after_a_remark,
     crashed_in_the_middle,
-    edited,
-    continued_after_a_stop,
-    tool_card_deleted,
-    only_an_output_deleted,
+    message_deleted,
     exported_and_imported,
+    imported_without_our_keys,
     compacted,
 ]
-"""Those in which it matters that the stored output holds more than the host's own."""
+"""Those in which it matters that keys of the chat's row hold the items."""
 WHOLE: list[Case] = [
     tool_removed,
     cloned,
@@ -360,12 +354,12 @@ async def test_next_request_is_taken(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("case", IN_OUTPUT, ids=lambda case: case.__name__)
-async def test_next_request_is_taken_from_the_output(
+@pytest.mark.parametrize("case", WITH_MARKERS, ids=lambda case: case.__name__)
+async def test_next_request_is_taken_with_markers(
     tab: Tab, admin: User, simulator: Simulator, case: Case
 ) -> None:
-    """The same, with the items in the host's own stored output."""
-    async with valves_changed(admin, PIPE, HISTORY_CARRIER="output"):
+    """The same, with the items in keys of the chat's row."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER="markers"):
         chat_id = await case(Scene(tab, admin, simulator))
 
         await assert_it_goes_on(tab, simulator, chat_id)

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, is_task
-from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
@@ -286,7 +286,7 @@ async def test_the_cost_is_stored_where_it_is_shown(
     assert "$" not in without["statusHistory"][-1]["description"]
 
 
-async def test_a_chat_in_the_mode_pro(
+async def test_mode_pro_costs_the_fast_tiers_price(
     server: OpenWebUI, admin: User, tab: Tab, simulator: Simulator
 ) -> None:
     """By a name; at the fast tier for double; the log tells what the cache found."""
@@ -361,16 +361,7 @@ async def test_values_that_no_api_takes_never_leave(
     assert not names & sent.keys()
 
 
-async def test_a_refusal_is_an_answer_to_be_read(tab: Tab) -> None:
-    """It is no error."""
-    turn = await tab.send(CHAT, "sim:refusal", body={"reasoning_effort": "low"})
-
-    stored = await tab.message(turn)
-    assert turn.error is None
-    assert stored["content"].endswith("I'm sorry, but I can't help with that.")
-
-
-async def test_a_users_own_key(
+async def test_users_own_key_pays_for_the_users_chats(
     admin: User, member: User, tab: Tab, admins_tab: Tab, simulator: Simulator
 ) -> None:
     """It pays for that user's chats; where one is required, others are told how."""
@@ -489,7 +480,7 @@ async def test_tasks_go_to_the_chats_model_where_the_key_has_no_other(
 # ---------------------------------------------------------------- switches
 
 
-async def test_the_switches_of_the_composer(
+async def test_switches_of_the_composer_hold_for_one_message(
     admin: User, tab: Tab, simulator: Simulator
 ) -> None:
     """Each holds for the message that it is on for; the page is offered all three."""

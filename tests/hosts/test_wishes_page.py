@@ -7,18 +7,18 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator
 
-from hosts.chromium import Chromium
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies
-from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
-from hosts.users import User
-from hosts.valves_dialog import (
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import (
     choose_in_controls,
     fill_open_user_valves,
     open_admin_valves,
     open_user_valves,
 )
+from hosts.people.users import User
+from hosts.sent import chat_bodies
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
@@ -84,7 +84,7 @@ async def test_a_user_sets_the_effort_in_the_chats_controls(
     assert page.errors == []
 
 
-async def test_the_administrators_dialog(admins_page: ChatPage) -> None:
+async def test_administrators_dialog_saves_valves(admins_page: ChatPage) -> None:
     """In the order of the valves, with dots for secrets."""
     PICTURES.mkdir(exist_ok=True)
     form = await open_admin_valves(admins_page, PIPE)
@@ -98,7 +98,7 @@ async def test_the_administrators_dialog(admins_page: ChatPage) -> None:
     assert admins_page.errors == []
 
 
-async def test_the_switches_of_the_composer(
+async def test_switches_of_the_composer_are_drawn_and_work(
     page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
     """Three names and icons; one has a menu, and is on for the next message."""

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json, OpenWebUIError
-from hosts.pipes import valves_changed
+from hosts.people.client import Json, OpenWebUIError
+from hosts.people.tabs import PATIENCE, Tab
+from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import chat_bodies
-from hosts.tabs import PATIENCE, Tab
-from hosts.users import EVERYBODY_READS, User
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]

@@ -46,9 +46,19 @@ REFUSED = ApiError(
 )
 
 
-def test_a_request() -> None:
-    """It says what kind of thing was sent."""
-    assert json.loads(AuditedRequest(PAYLOAD, HOST, ID).request_line()) == {
+def lines_of(host: str = HOST, error: ApiError = REFUSED) -> list[str]:
+    """Return the three lines about one request."""
+    audited = AuditedRequest(PAYLOAD, host, ID)
+    return [
+        audited.request_line(),
+        audited.success_line(RESPONSE["model"]),
+        audited.error_line(error, 400),
+    ]
+
+
+def test_request_line_has_the_kind_of_what_was_sent() -> None:
+    """And none of its words."""
+    assert json.loads(lines_of()[0]) == {
         "event": "responses_api_request",
         "model": "gpt-6.1-sol",
         "request_id": ID,
@@ -61,11 +71,9 @@ def test_a_request() -> None:
     }
 
 
-def test_a_success() -> None:
-    """It says which model answered."""
-    assert json.loads(
-        AuditedRequest(PAYLOAD, "gateway.example", ID).success_line(RESPONSE["model"])
-    ) == {
+def test_success_line_has_the_model_that_answered() -> None:
+    """And whether the server is OpenAI's."""
+    assert json.loads(lines_of("gateway.example")[1]) == {
         "event": "responses_api_success",
         "model": "gpt-6.1-sol",
         "request_id": ID,
@@ -76,9 +84,9 @@ def test_a_success() -> None:
     }
 
 
-def test_an_error() -> None:
-    """It says what was wrong in the API's words, and not in sentences."""
-    assert json.loads(AuditedRequest(PAYLOAD, HOST, ID).error_line(REFUSED, 400)) == {
+def test_error_line_has_the_words_of_the_api() -> None:
+    """What was wrong, and not in sentences."""
+    assert json.loads(lines_of()[2]) == {
         "event": "responses_api_error",
         "model": "gpt-6.1-sol",
         "request_id": ID,
@@ -91,7 +99,7 @@ def test_an_error() -> None:
     }
 
 
-def test_no_answer_at_all() -> None:
+def test_error_line_without_an_answer_has_nulls() -> None:
     """What nobody knows is null."""
     line = json.loads(AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None))
 
@@ -164,13 +172,8 @@ def test_no_canary_in_any_place(word: str) -> None:
 def test_nothing_of_an_endpoint_but_its_host() -> None:
     """The key stays behind, and so does the path."""
     endpoint = Endpoint(f"https://gateway.example/{CANARY}/v1", CANARY)
-    lines = [
-        AuditedRequest(PAYLOAD, endpoint.host, ID).request_line(),
-        AuditedRequest(PAYLOAD, endpoint.host, ID).success_line(RESPONSE["model"]),
-        AuditedRequest(PAYLOAD, endpoint.host, ID).error_line(REFUSED, 401),
-    ]
 
-    for line in lines:
+    for line in lines_of(endpoint.host):
         assert "canary" not in line.lower()
         assert '"base_url_host":"gateway.example"' in line
 
@@ -200,10 +203,5 @@ def test_anything_makes_a_line(form: object, word: str, other: object) -> None:
 
 def test_redaction_leaves_the_lines_alone() -> None:
     """So they may go through the log as any other line."""
-    lines = [
-        AuditedRequest(PAYLOAD, HOST, ID).request_line(),
-        AuditedRequest(PAYLOAD, HOST, ID).success_line(RESPONSE["model"]),
-        AuditedRequest(PAYLOAD, HOST, ID).error_line(REFUSED, 400),
-    ]
-
-    assert [redact(line, [CANARY]) for line in lines] == lines
+    for line in lines_of():
+        assert redact(line, [CANARY]) == line

@@ -6,7 +6,7 @@ from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Endpoint,
 )
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidRequest, InvalidSetting, SettingFault
 
 CANARY = "sk-proj-CANARY123"
 KEY = "sk-endpoint-1"
@@ -57,9 +57,10 @@ def test_base_urls(pasted: str, address: str) -> None:
     ],
 )
 def test_addresses_that_are_none(pasted: str) -> None:
-    """The sentence names the valve, and does not quote what was in it."""
-    with pytest.raises(InvalidRequest, match="BASE_URL is not an http") as refused:
+    """The error names the field, and its sentence does not quote what was in it."""
+    with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
         Endpoint(pasted, KEY).url("/responses")
+    assert refused.value.fault == SettingFault(("base_url",), "certain")
     assert CANARY not in str(refused.value)
 
 
@@ -139,7 +140,7 @@ def test_everybody_else(host: str) -> None:
     }
 
 
-def test_organisation_and_project() -> None:
+def test_organization_and_project() -> None:
     """They are named only where they are set."""
     headers = Endpoint("", KEY, organization="org-1", project="proj_1").headers()
     assert headers["OpenAI-Organization"] == "org-1"
@@ -182,10 +183,9 @@ def test_sentences_name_the_server_that_spoke(address: str, named: str) -> None:
 
 
 def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
-    """The sentence about a bad BASE_URL stays."""
-    assert (
-        Endpoint("nowhere", KEY).name_server("BASE_URL is bad.") == "BASE_URL is bad."
-    )
+    """The sentence about a bad address stays."""
+    sentence = "The address is bad."
+    assert Endpoint("nowhere", KEY).name_server(sentence) == sentence
 
 
 @pytest.mark.parametrize(

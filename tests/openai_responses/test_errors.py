@@ -1,6 +1,7 @@
 """The exceptions tell what may be shown, and nothing else."""
 
-from typing import get_args
+import json
+from typing import Any, get_args
 
 import pytest
 
@@ -8,14 +9,10 @@ from openai_responses import errors
 from openai_responses.errors import (
     ApiError,
     ApiRefused,
-    ConnectionFailed,
     Failure,
-    InvalidRequest,
-    MalformedEvent,
     ResponsesError,
     TimedOut,
     TimeoutKind,
-    UnreadableAnswer,
     read_api_error,
 )
 
@@ -27,14 +24,6 @@ def test_tree_is_as_drawn() -> None:
     ours = [c for c in causes if issubclass(c, ResponsesError)]
     assert ApiRefused in ours
     assert all(cause.__name__ in drawn for cause in ours)
-
-
-@pytest.mark.parametrize(
-    "cause", [InvalidRequest, ConnectionFailed, UnreadableAnswer, MalformedEvent]
-)
-def test_text_of_an_error(cause: type[ResponsesError]) -> None:
-    """It is the sentence it was made with."""
-    assert str(cause("A sentence.")) == "A sentence."
 
 
 def test_refusal_of_the_api() -> None:
@@ -122,3 +111,74 @@ def test_code_beside_an_error_in_words() -> None:
     """So xAI answers."""
     error = read_api_error({"code": "invalid-argument", "error": "No."})
     assert (error.code, error.message) == ("invalid-argument", "No.")
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"error": {"message": "m", "code": "c"}}, ApiError(code="c", message="m")),
+        ({"error": "m"}, ApiError(message="m")),
+        ("m", ApiError(message="m")),
+        ({"detail": "m"}, ApiError(message="m")),
+        ({"detail": [{"loc": ["body"]}]}, ApiError()),
+        ({"error": None, "message": "m"}, ApiError(message="m")),
+        ({"error": {"error": {"code": "c"}}}, ApiError(code="c")),
+        ({"code": 7, "type": "", "param": []}, ApiError()),
+        ([], ApiError()),
+        (None, ApiError()),
+    ],
+)
+def test_error_bodies(body: object, error: ApiError) -> None:
+    """OpenAI's shape and those of gateways before it are all read."""
+    assert read_api_error(body) == error
+
+
+def test_error_in_an_error_without_end() -> None:
+    """Depth costs nothing."""
+    wire_error: dict[str, Any] = {"code": "c"}
+    for _ in range(50_000):
+        wire_error = {"error": wire_error}
+    assert read_api_error(wire_error) == ApiError(code="c")
+
+
+INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"error": INNER},
+        {"error": {"message": "Provider returned error", "metadata": {"raw": "%s"}}},
+        {
+            "error": {
+                "message": "litellm.BadRequestError: OpenAIException - %s. Group=g"
+            }
+        },
+        {"detail": "upstream said %s"},
+        {"error": "%s"},
+    ],
+)
+def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
+    """As an object or as a text; the inner one says what is wrong."""
+    text = json.dumps({"error": INNER}, indent=1)
+    whole = json.loads(json.dumps(wire).replace("%s", json.dumps(text)[1:-1]))
+    is_relayed = wire != {"error": INNER}
+    error = read_api_error(whole)
+    assert error[:4] == ("bad", "t", "input[3]", "No.")
+    assert error.is_relayed is is_relayed
+
+
+def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
+    """Its words may quote a key that looks like a body."""
+    forged = json.dumps({"error": {**INNER, "param": "tools[0]"}})
+    message = f"Unknown parameter: 'text.{forged}'."
+    wire = {"error": {"message": message, "param": f"text.{forged}", "code": "c"}}
+    error = read_api_error(wire)
+    assert error[:4] == ("c", None, f"text.{forged}", message)
+    assert not error.is_relayed
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"error": {}}', "{" * 5000, "a {b} c"])
+def test_other_texts_are_messages(text: str) -> None:
+    """Whatever stands in them."""
+    assert read_api_error({"error": {"message": text}}).message == text

@@ -17,7 +17,6 @@ from openai_responses.items import (
     item_type,
     message_text,
     move_messages_behind_outputs,
-    part_text,
     since_compaction,
 )
 from openai_responses.requests.replay import replay_output, strip_for_replay
@@ -49,25 +48,27 @@ def output(name: str, type: str = "function_call_output") -> Item:
         ({}, ""),
     ],
 )
-def test_type(item: Item, kind: str) -> None:
+def test_item_type(item: Item, kind: str) -> None:
     """A message in its short form has no type of its own."""
     assert item_type(item) == kind
 
 
-def test_questions() -> None:
-    """Calls, their outputs and reasoning are told apart."""
-    items = [
-        call("a"),
-        call("a", "custom_tool_call"),
-        output("a"),
-        output("a", "custom_tool_call_output"),
-        REASONING,
-        USER,
-        {"type": "web_search_call"},
-    ]
-    assert [is_call(item) for item in items] == [True] * 2 + [False] * 5
-    assert [is_call_output(item) for item in items] == [0, 0, 1, 1, 0, 0, 0]
-    assert [is_reasoning(item) for item in items] == [0, 0, 0, 0, 1, 0, 0]
+@pytest.mark.parametrize(
+    ("item", "kinds"),
+    [
+        (call("a"), ["call"]),
+        (call("a", "custom_tool_call"), ["call"]),
+        (output("a"), ["output"]),
+        (output("a", "custom_tool_call_output"), ["output"]),
+        (REASONING, ["reasoning"]),
+        (USER, []),
+        ({"type": "web_search_call"}, []),
+    ],
+)
+def test_calls_outputs_and_reasoning_differ(item: Item, kinds: list[str]) -> None:
+    """Each item is at most one of them."""
+    tests = {"call": is_call, "output": is_call_output, "reasoning": is_reasoning}
+    assert [kind for kind, holds in tests.items() if holds(item)] == kinds
 
 
 def test_encrypted_reasoning() -> None:
@@ -82,6 +83,7 @@ def test_encrypted_reasoning() -> None:
     [
         ("Hi", "Hi"),
         ([{"text": "a"}, {"refusal": "b"}, {"image": "c"}, "d", {"text": 7}], "ab"),
+        ([{"type": "input_image"}], ""),
         (None, ""),
         ({"text": "a"}, ""),
     ],
@@ -89,11 +91,6 @@ def test_encrypted_reasoning() -> None:
 def test_message_text(content: object, text: str) -> None:
     """A person reads the texts and the refusals."""
     assert message_text({"content": content}) == text
-
-
-def test_part_text() -> None:
-    """A part that has no text has none to show."""
-    assert part_text({"type": "input_image"}) == ""
 
 
 def test_replayed_item() -> None:
@@ -161,7 +158,9 @@ def test_replayed_short_message() -> None:
         ([], set()),
     ],
 )
-def test_pairs(items: list[Item], places: set[int]) -> None:
+def test_output_answers_one_call_in_front_of_it(
+    items: list[Item], places: set[int]
+) -> None:
     """An output answers a call in front of it, of its own kind, once."""
     kept = [i for i in drop_orphans(items) if is_call(i) or is_call_output(i)]
 
@@ -326,4 +325,7 @@ def test_output_that_is_given_back_is_clean(with_reasoning: bool) -> None:
 
     back = replay_output(items, with_reasoning=with_reasoning)
 
-    assert back == [*([REASONING] if with_reasoning else []), ANSWER, call("a")]
+    expected = [ANSWER, call("a")]
+    if with_reasoning:
+        expected.insert(0, REASONING)
+    assert back == expected

@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.items import Item, has_image, image_url
 from openai_responses.requests.replay import replay_output
-from run_sample import message, reasoning
+from runs.sample import message, reasoning
 
 DRAWN: Item = {
     "type": "image_generation_call",

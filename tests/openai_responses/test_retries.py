@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses.errors import ApiError, Failure
 from openai_responses.retries import RetryPolicy, retry_wait
-from quota_codes import QUOTA_CODES
+from upstream.quota_codes import QUOTA_CODES
 
 THREE = RetryPolicy(max_retries=3, max_wait=60)
 

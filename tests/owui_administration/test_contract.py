@@ -10,7 +10,7 @@ from owui_administration.endpoints import EndpointChoice
 from owui_administration.filter import Filter
 from owui_administration.limits import UserLimits
 from owui_administration.telemetry import ServerWords, Telemetry
-from owui_manifold.administration import (
+from shells.administration import (
     Administration,
     CallAccount,
     EndpointQueue,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from owui_administration.endpoints import EndpointEntry, read_endpoints
-from owui_manifold.config import build_endpoint
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import build_endpoint
+from owui_manifold.call.valves import Valves
 
 Json = dict[str, Any]
 SHARED: Json = {
@@ -29,7 +29,7 @@ def entry(**given: Any) -> EndpointEntry:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "[]"])
-def test_no_entries(text: str) -> None:
+def test_empty_text_has_no_entries(text: str) -> None:
     """Everybody has the valves."""
     assert read_endpoints(text) == []
 
@@ -54,7 +54,7 @@ def test_no_entries(text: str) -> None:
         "[" * 500 + "]" * 500,
     ],
 )
-def test_what_cannot_be_read_is_used_for_nobody(text: str) -> None:
+def test_unreadable_entry_is_used_for_nobody(text: str) -> None:
     """An entry may keep chats from a server, so it is not passed over."""
     assert read_endpoints(text) is None
 
@@ -75,7 +75,9 @@ def test_what_cannot_be_read_is_used_for_nobody(text: str) -> None:
         ({"groups": ["staff"], "models": ["gpt-5*"]}, {"staff"}, False),
     ],
 )
-def test_whom_an_entry_is_for(given: Json, groups: set[str], is_for: bool) -> None:
+def test_entry_is_for_groups_and_models(
+    given: Json, groups: set[str], is_for: bool
+) -> None:
     """A group by name or id, a model by the name that was asked for or its own."""
     asked = {"gpt-6.1-sol-high", "gpt-6.1-sol"}
 

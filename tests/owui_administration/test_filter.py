@@ -10,8 +10,8 @@ import pytest
 from owui_administration.agent import LimitReached
 from owui_administration.filter import Filter
 from owui_administration.usage_table import OWN_ROWS, UsageRow
-from stand_in_host import StandInHost
-from usage_database import UsageDatabase
+from stand_in.host import StandInHost
+from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
 

@@ -16,7 +16,7 @@ from owui_administration.rules import (
     read_limits,
 )
 from owui_administration.usage_table import UsageRow, UsageTable
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 TODAY = date(2026, 11, 25)  # a Wednesday
 
@@ -87,7 +87,9 @@ def reached(limited: UserLimits) -> str:
         ("month", "2026-12-01", "2026-12-01", "2027-01-01"),
     ],
 )
-def test_periods(per: str, today: str, start: str, begins: str) -> None:
+def test_periods_begin_with_day_week_or_month(
+    per: str, today: str, start: str, begins: str
+) -> None:
     """A week begins on Monday, a month on its first day."""
     now = date.fromisoformat(today)
     limited = limits(rule(tokens=0, per=per), today=now)
@@ -135,7 +137,7 @@ def test_answer_ends_a_tenth_above_its_limit() -> None:
     assert [row[2:] for row in table.taken][1] == ("gpt-5.2", 1, 99, 0, 0, 500_000)
 
 
-def test_what_is_left() -> None:
+def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
     """It is told where the rule says so, and never less than nothing."""
     rows = (row("2026-11-25", 1.5, 300),)
     limited = limits(
@@ -176,7 +178,7 @@ def test_own_key_has_no_amounts() -> None:
         ("gpt-6.1-sol", [], False),
     ],
 )
-def test_models(name: str, patterns: list[str], allowed: bool) -> None:
+def test_rule_restricts_models(name: str, patterns: list[str], allowed: bool) -> None:
     """By its id or as it is listed; the mode pro has a name of its own."""
     model = resolve_model(name)
     limited = limits(rule(models=patterns), facts={"model": name})
@@ -229,7 +231,7 @@ async def test_tasks_may_be_done_by_the_model_that_an_administrator_chose(
         ("gpt-5.2", "high", [], None),
     ],
 )
-def test_efforts(
+def test_effort_is_lowered_to_an_allowed_one(
     model: str, asked: str | None, allowed: list[list[str]], sent: str | None
 ) -> None:
     """The next lower one that every rule allows, else the lowest that is allowed."""
@@ -238,7 +240,7 @@ def test_efforts(
     assert effort_of(limited, asked, model) == (sent or "")
 
 
-def test_model_without_an_allowed_effort() -> None:
+def test_model_without_an_allowed_effort_is_refused() -> None:
     """Nothing is sent."""
     limited = limits(rule(efforts=["low"]), rule(efforts=["high"]))
 

@@ -8,7 +8,7 @@ import pytest
 
 from owui_administration import names
 from owui_administration.filter import Filter
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -38,7 +38,7 @@ def ruled(endpoints: str = "", *rules: Any) -> Filter:
 
 
 @pytest.mark.usefixtures("host")
-async def test_who_is_known_is_not_told() -> None:
+async def test_known_names_are_not_reported() -> None:
     """By id, by name, and by address in any case."""
     rules = [{"group": "Staff"}, {"group": "id of Staff"}, {"user": "u-1"}]
 
@@ -46,7 +46,7 @@ async def test_who_is_known_is_not_told() -> None:
 
 
 @pytest.mark.usefixtures("host")
-async def test_administrators_are_told_who_is_not_known() -> None:
+async def test_unknown_names_are_reported_to_administrators() -> None:
     """Nobody else is."""
     made = ruled(ENTRIES, {"group": "staff"}, {"user": "head@example.com"})
 
@@ -56,7 +56,7 @@ async def test_administrators_are_told_who_is_not_known() -> None:
 
 
 @pytest.mark.usefixtures("host")
-async def test_endpoints_alone() -> None:
+async def test_endpoints_are_checked_without_limits() -> None:
     """Without a rule for limits."""
     [line] = await told(ruled(ENTRIES))
 

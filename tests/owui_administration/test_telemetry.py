@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL, call_of, chat, host_context, valves_for
+from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.tools import ToolResult
@@ -21,12 +21,12 @@ from openai_responses.transport.stream import TextDelta
 from owui_administration.account import Account
 from owui_administration.filter import Filter
 from owui_chat.events import AnswerEvent
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.spending import event_words
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from owui_manifold.run.spending import event_words
 from simulator import Simulator
-from spans import Memory, remember
-from stand_in_host import StandInHost, host_callable
+from stand_in.host import StandInHost, host_callable
+from stand_in.telemetry import Memory, remember
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -234,7 +234,7 @@ async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, Non
     async with Simulator() as sim:
         host = host_context({"get_weather": tool})
         call = call_of(chat(words, **more), valves_for(sim), host=host)
-        call = call._replace(account=await account(**call.facts))
+        call = call._replace(account=await account(**call.caller._asdict()))
         prepared = await build_chat_request(call)
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
@@ -270,7 +270,7 @@ async def test_stopped_answer_has_what_it_used(memory: Memory) -> None:
     assert len(memory.values("openai_responses.cost")) == 1
 
 
-async def test_tool_that_fails_or_is_cut(memory: Memory) -> None:
+async def test_failed_or_stopped_tool_names_its_type_only(memory: Memory) -> None:
     """The type of what happened, never its text."""
     one, begun = await account(), asyncio.Event()
 

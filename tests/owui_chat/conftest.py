@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from host_functions import HostFunctions, run_host_functions
+from hosts.servers.functions import HostFunctions, run_host_functions
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import CitedEvent, SourceCited
-from run_sample import message, output, run_of
+from runs.sample import message, output, run_of
 
 A, B = "https://a.example/x", "https://b.example/y?z=1"
 
@@ -112,7 +112,7 @@ def test_parts_of_a_message_are_told_apart() -> None:
     assert shown(item) == ["a [b] [1]"] * 2
 
 
-def test_short_form_and_missing_content() -> None:
+def test_other_servers_forms_of_content_are_read() -> None:
     """Other servers send what they like."""
     citations = Citations()
     short = {"type": "message", "role": "assistant", "content": f"Rain {link(A)}"}

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
 from owui_chat.code import code_host_item, take_out_code
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import read_records
-from run_sample import ORIGIN, message, reasoning
-from signing import SIGN, signed_items
+from runs.sample import ORIGIN, message, reasoning
+from stand_in.signing import SIGN, signed_items
 
 A = "A" * 26
 

@@ -83,10 +83,10 @@ def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
 @pytest.mark.parametrize(
     ("media_type", "name"),
     [
-        ("image/png", "picture.png"),
-        ("image/jpeg", "picture.jpg"),
-        ("image/svg+xml", "picture.bin"),
-        ("image/../../a.html", "picture.bin"),
+        ("image/png", "image.png"),
+        ("image/jpeg", "image.jpg"),
+        ("image/svg+xml", "image.bin"),
+        ("image/../../a.html", "image.bin"),
     ],
 )
 def test_picture_is_one_that_models_draw(media_type: str, name: str) -> None:

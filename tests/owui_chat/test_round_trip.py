@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from host_functions import HostFunctions
+from chats.pictures import PNG, data_url
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import (
     Item,
     content_parts,
@@ -49,8 +50,7 @@ from owui_chat.storage.output_carrier import (
     stored_outputs,
 )
 from owui_chat.storage.records import Record, message_key, read_records, write_records
-from picture_sample import PNG, data_url
-from run_sample import (
+from runs.sample import (
     ORIGIN,
     Ids,
     answered_call,
@@ -69,7 +69,7 @@ from run_sample import (
     texts_of,
     without,
 )
-from signing import KEYS, SIGN, with_sent
+from stand_in.signing import KEYS, SIGN, with_sent
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]

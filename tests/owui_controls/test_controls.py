@@ -9,8 +9,8 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
 from owui_controls import code_interpreter, effort, web_search
 from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
-from owui_manifold.config import Config, read_config
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.config import Config, read_config
+from owui_manifold.call.valves import UserValves, Valves
 
 FILTERS: dict[str, Any] = {
     "web_search": web_search.Filter,
@@ -47,12 +47,12 @@ def sent_effort(model: str, asked: str | None) -> str:
 
 
 @pytest.mark.asyncio
-async def test_each_switch_is_a_wish_of_its_own() -> None:
+async def test_switches_are_independent() -> None:
     """Several stand side by side."""
     wished = config(await told("web_search", "effort"))
-    assert (wished.web_search, wished.effort) == (True, "high")
-    assert wished.code_interpreter is False
-    assert config(await told("code_interpreter")).code_interpreter is True
+    assert wished.tool_kinds == {"web_search"}
+    assert wished.effort == "high"
+    assert config(await told("code_interpreter")).tool_kinds == {"code_interpreter"}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_each_entry_of_the_menu_is_an_effort(chosen: str, sent: str) -> No
 
 @pytest.mark.parametrize(("model", "most"), [("gpt-5", "high"), ("gpt-6.1-sol", "max")])
 @pytest.mark.asyncio
-async def test_the_highest_effort_is_that_of_the_model(model: str, most: str) -> None:
+async def test_highest_effort_is_the_models_own(model: str, most: str) -> None:
     """Whatever its family calls it."""
     asked = config(await told("effort", chosen="highest")).effort
 
@@ -77,19 +77,21 @@ async def test_the_highest_effort_is_that_of_the_model(model: str, most: str) ->
 
 
 @pytest.mark.asyncio
-async def test_without_a_switch_nothing_changes() -> None:
+async def test_without_a_switch_the_users_settings_hold() -> None:
     """The user's own settings stay."""
     kept = config({}, REASONING_EFFORT="low", WEB_SEARCH="off")
-    assert (kept.effort, kept.web_search) == ("low", False)
-    assert config(await told("code_interpreter"), WEB_SEARCH="off").web_search is False
+    assert kept.tool_kinds == frozenset()
+    assert kept.effort == "low"
+    switched = config(await told("code_interpreter"), WEB_SEARCH="off")
+    assert switched.tool_kinds == {"code_interpreter"}
 
 
 @pytest.mark.asyncio
-async def test_a_switch_wins_for_its_message() -> None:
+async def test_switch_overrides_the_users_setting() -> None:
     """It is what the person did last; the settings themselves stay."""
     own = UserValves(WEB_SEARCH="off")
     switched = read_config(Valves(), {"valves": own}, await told("web_search"))
-    assert switched.web_search is True
+    assert switched.tool_kinds == {"web_search"}
     assert own.WEB_SEARCH == "off"
 
 
@@ -97,7 +99,7 @@ async def test_a_switch_wins_for_its_message() -> None:
     "said", [None, "on", {}, {"version": 2, "web_search": True}, {"web_search": True}]
 )
 @pytest.mark.asyncio
-async def test_another_version_means_nothing(said: Any) -> None:
+async def test_wishes_of_another_version_are_ignored_and_reported(said: Any) -> None:
     """What is not understood is not guessed; administrators are told."""
     found = config({CONTROLS_KEY: said})
     assert found._replace(problems=()) == config({})
@@ -106,7 +108,7 @@ async def test_another_version_means_nothing(said: Any) -> None:
 
 @pytest.mark.parametrize("effort", [True, "enormous", None, 7])
 @pytest.mark.asyncio
-async def test_an_effort_that_is_none(effort: Any) -> None:
+async def test_unknown_effort_is_ignored(effort: Any) -> None:
     """It would be refused by the API."""
     said = {"version": CONTROLS_VERSION, "thinking": effort}
     assert config({CONTROLS_KEY: said}).effort is None
@@ -114,12 +116,12 @@ async def test_an_effort_that_is_none(effort: Any) -> None:
 
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.asyncio
-async def test_a_call_without_metadata(name: str) -> None:
+async def test_plain_client_without_metadata_changes_nothing(name: str) -> None:
     """A plain HTTP client has none."""
     assert await FILTERS[name]().inlet({"model": "m"}) == {"model": "m"}
 
 
-def test_each_switch_has_a_face_of_its_own() -> None:
+def test_each_switch_has_its_own_icon() -> None:
     """An icon that the page can draw; only the effort has something to choose."""
     switches = [one() for one in FILTERS.values()]
 
@@ -131,7 +133,7 @@ def test_each_switch_has_a_face_of_its_own() -> None:
     assert menus == ["effort"]
 
 
-def test_the_efforts_are_a_menu_on_the_page() -> None:
+def test_efforts_are_drawn_as_a_menu() -> None:
     """The page draws a menu for one plain list, and a text field for a list of lists."""
     drawn = effort.Filter.UserValves.model_json_schema()["properties"]["EFFORT"]
 

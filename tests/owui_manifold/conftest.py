@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from call_sample import valves_for
+from calls.sample import valves_for
 from openai_responses.transport.connections import Connections
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 
 @pytest.fixture(autouse=True)

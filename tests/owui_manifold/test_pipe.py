@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from call_sample import IDS, MODEL, TOOL, USER, chat, valves_for
-from hosts.offline import free_port
-from openai_responses.items import message_text
-from openai_responses.requests.replay import strip_for_replay
-from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.records import read_records
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves, Valves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     PLAIN,
     TEMPORARY,
@@ -31,10 +23,18 @@ from pipe_calls import (
     split_id,
     stored,
 )
-from run_sample import has_marker
-from signing import SIGN
+from calls.sample import IDS, MODEL, TOOL, USER, chat, valves_for
+from hosts.servers.offline import free_port
+from openai_responses.items import message_text
+from openai_responses.requests.replay import strip_for_replay
+from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.records import read_records
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.pipe import Pipe
+from runs.sample import has_marker
 from simulator import Simulator
-from stand_in_host import StandInHost, host_callable
+from stand_in.host import StandInHost, host_callable
+from stand_in.signing import SIGN
 
 pytestmark = pytest.mark.asyncio
 
@@ -261,14 +261,14 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
     [
         ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
         ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
-        ({"BASE_URL": "nonsense"}, {}, "BASE_URL is not an http or https address."),
-        ({"API_KEY": "sk-simulator-limited"}, {}, "this API key may not use it"),
+        ({"BASE_URL": "nonsense"}, {}, "An administrator has to correct BASE_URL"),
+        ({"API_KEY": "sk-simulator-limited"}, {}, "is not available to this API key"),
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
         ({}, {"messages": []}, "There is no message to answer."),
         (
             {},
             {"messages": [{"role": "user", "content": BAD_PART}]},
-            "something other than text, a picture or a file",
+            "something other than text, an image or a file",
         ),
         (
             {},
@@ -430,7 +430,7 @@ async def test_own_fault_at_the_end_keeps_what_was_shown(
     def report_end(*_: object) -> None:
         raise RuntimeError(f"Bearer {KEY}: my secret diary")
 
-    monkeypatch.setattr("owui_manifold.answer.report_end", report_end)
+    monkeypatch.setattr("owui_manifold.run.answer.report_end", report_end)
 
     chunks = await chunks_of(pipe, chat("sim:short"), **NATIVE)
 

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat, valves_for
-from openai_responses.requests.replay import strip_for_replay
-from owui_chat.storage.markers import strip_markers
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import Valves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     PLAIN,
     answering,
@@ -26,6 +19,13 @@ from pipe_calls import (
     stored,
     usages,
 )
+from calls.sample import call_of, chat, valves_for
+from openai_responses.requests.replay import strip_for_replay
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 
 Json = dict[str, Any]
@@ -61,14 +61,16 @@ async def runs_in_background(name: str, **valves: Any) -> bool:
 )
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_which_models(listed: str, name: str, runs: bool) -> None:
+async def test_patterns_choose_the_models_that_run_in_the_background(
+    listed: str, name: str, runs: bool
+) -> None:
     """Any name of a model may fit any of the patterns, in letters of any size."""
     assert await runs_in_background(name, BACKGROUND_MODELS=listed) is runs
 
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_servers_that_store_nothing() -> None:
+async def test_server_that_stores_nothing_is_not_asked_to() -> None:
     """They are never asked to."""
     given = {"BACKGROUND_MODELS": "*", "COMPATIBILITY": "strict"}
     assert not await runs_in_background("gpt-5.2-pro", **given)
@@ -87,7 +89,9 @@ def asks(said: str) -> Json:
 
 
 @pytest.mark.asyncio
-async def test_what_is_sent(pipe: Pipe, sim: Simulator) -> None:
+async def test_background_request_is_stored_and_otherwise_the_same(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """Stored, in the background, and otherwise as ever."""
     await chunks_of(pipe, asks("chat"), **NATIVE)
     in_background = sim.requests[-1].body
@@ -101,7 +105,9 @@ async def test_what_is_sent(pipe: Pipe, sim: Simulator) -> None:
 
 
 @pytest.mark.asyncio
-async def test_other_models_and_tasks(pipe: Pipe, sim: Simulator) -> None:
+async def test_other_models_and_tasks_are_not_stored(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """They are answered at once, and nothing of them is stored."""
     await chunks_of(pipe, chat("Hi"), **NATIVE)
     await pipe.pipe({**asks("chat"), "stream": False}, __task__="title_generation")
@@ -112,7 +118,9 @@ async def test_other_models_and_tasks(pipe: Pipe, sim: Simulator) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["drop=60", "cut=60,again=2", "drop=60,aged"])
-async def test_a_broken_connection(pipe: Pipe, sim: Simulator, fault: str) -> None:
+async def test_broken_connection_is_resumed_with_every_word_once(
+    pipe: Pipe, sim: Simulator, fault: str
+) -> None:
     """One status line each; the answer is whole, once, with its tokens."""
     native = await chunks_of(pipe, asks(f"chat,{fault}"), **NATIVE)
     plain = await chunks_of(pipe, asks(f"chat,{fault}"), **PLAIN)
@@ -134,7 +142,7 @@ def _text_of(response: Json) -> str:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
 @pytest.mark.parametrize("streams", [True, False])
-async def test_a_complete_result(
+async def test_complete_result_survives_a_broken_connection(
     pipe: Pipe, sim: Simulator, given: Json, streams: bool
 ) -> None:
     """Who wants no stream is served; the server is streamed from where it may be."""
@@ -148,8 +156,10 @@ async def test_a_complete_result(
 
 
 @pytest.mark.asyncio
-async def test_stop(pipe: Pipe, sim: Simulator) -> None:
-    """The response is cancelled at the server, not only left alone."""
+async def test_stop_cancels_the_response_at_the_server(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The response is canceled at the server, not only left alone."""
     answer: Any = await pipe.pipe(asks("chat,halt=60"), **NATIVE)
     async with aclosing(answer) as chunks:
         async for chunk in chunks:
@@ -164,7 +174,7 @@ async def test_stop(pipe: Pipe, sim: Simulator) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_rest_is_gone(
+async def test_lost_rest_is_reported_and_the_text_stays(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What arrived stays, one sentence says what happened, the log has its id."""

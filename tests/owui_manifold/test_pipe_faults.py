@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-import wire_events as wire
-from call_sample import IDS, TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     PLAIN,
     BrokenBody,
@@ -28,11 +23,16 @@ from pipe_calls import (
     statuses,
     usages,
 )
+from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.valves import expert
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import FailedStart
-from stand_in_host import StandInHost, host_callable
-from upstream import Upstream, streaming
-from valve_texts import expert
+from stand_in.host import StandInHost, host_callable
+from upstream import wire
+from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -52,11 +52,11 @@ RAIN = {
     [
         ("cut", "The connection to the model broke"),
         ("drop", "The connection to the model broke"),
-        ("failed", "127.0.0.1 had an error of its own."),
+        ("failed", "127.0.0.1 reported an internal error."),
         ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
-        ("error-flat", "127.0.0.1 had an error of its own."),
-        ("error-nested", "127.0.0.1 had an error of its own."),
-        ("late-reason", "The content filter of 127.0.0.1 stopped this answer"),
+        ("error-flat", "127.0.0.1 reported an internal error."),
+        ("error-nested", "127.0.0.1 reported an internal error."),
+        ("late-reason", "127.0.0.1's content filter stopped this answer"),
     ],
 )
 async def test_broken_answer_keeps_its_text(
@@ -107,8 +107,8 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
     ("scenario", "words"),
     [
         ("incomplete", "reached its length limit"),
-        ("incomplete-messages", "the limit of messages in one answer"),
-        ("filtered", "content filter cut"),
+        ("incomplete-messages", "the limit of messages per answer"),
+        ("filtered", "content filter interrupted"),
     ],
 )
 async def test_incomplete_answer_says_why(
@@ -129,9 +129,9 @@ async def test_incomplete_answer_says_why(
     [
         ("nothing", "The model ended without an answer."),
         ("lone-reasoning", "The model ended without an answer."),
-        ("incomplete-thoughts", "all tokens of this answer to think"),
+        ("incomplete-thoughts", "all tokens of this answer on reasoning"),
         ("filtered-first", "content filter"),
-        ("tool-forever", "for more tools than one answer may call"),
+        ("tool-forever", "more tool calls than one answer may make"),
     ],
 )
 async def test_a_run_without_an_answer_says_why(
@@ -154,10 +154,10 @@ async def test_a_run_without_an_answer_says_why(
     ("scenario", "words"),
     [
         ("failed-limit", "rate limit"),
-        ("error-first", "is overloaded at the moment"),
-        ("html-200", "not as the Responses API does"),
-        ("empty-200", "not as the Responses API does"),
-        ("json-error-200", "127.0.0.1 had an error of its own"),
+        ("error-first", "is overloaded"),
+        ("html-200", "did not answer like the Responses API"),
+        ("empty-200", "did not answer like the Responses API"),
+        ("json-error-200", "127.0.0.1 reported an internal error"),
         ("html-error", "HTTP 502"),
         ("detail-error", "HTTP 400"),
         ("quota", "no credit left"),
@@ -165,10 +165,10 @@ async def test_a_run_without_an_answer_says_why(
         ("408", "HTTP 408"),
         ("413", "too large"),
         ("429", "rate limit"),
-        ("500", "127.0.0.1 had an error of its own"),
-        ("503", "is overloaded at the moment"),
-        ("cyber-403", "may help to attack computers"),
-        ("prompt-filtered", "The content filter of 127.0.0.1 refused"),
+        ("500", "127.0.0.1 reported an internal error"),
+        ("503", "is overloaded"),
+        ("cyber-403", "may help attack computers"),
+        ("prompt-filtered", "127.0.0.1's content filter rejected"),
         ("too-large", "waiting does not help"),
         ("xai-key", "does not accept the API key"),
     ],
@@ -199,7 +199,7 @@ async def test_answer_that_takes_too_long_keeps_its_text(
 
     assert strip_markers(grown(chunks)).startswith("word0")
     [found] = errors(chunks)
-    assert found.startswith("The answer took longer than an administrator allows.")
+    assert found.startswith("The answer took longer than the administrator allows.")
     assert (await sim.closed_early()).scenario == "slow"
 
 
@@ -211,7 +211,7 @@ async def test_failure_without_a_stream_is_one_sentence(
     result = await result_of(pipe, chat("sim:failed"), **given)
 
     sentence, _ = split_id(result["error"]["message"])
-    assert sentence == "127.0.0.1 had an error of its own. Try again in a moment."
+    assert sentence == "127.0.0.1 reported an internal error. Try again in a moment."
 
 
 # ---------------------------------------------------------------- safety stops
@@ -259,7 +259,7 @@ async def test_safety_stop_of_a_task_asks_no_other_model(
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-async def test_flex_tier_without_capacity(
+async def test_flex_tier_falls_back_only_where_allowed(
     allowed: bool, pipe: Pipe, sim: Simulator
 ) -> None:
     """The standard tier costs twice as much: an administrator allows it, or not."""
@@ -366,7 +366,7 @@ async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
     assert len(errors(chunks)) == 1
 
 
-async def test_stop_while_waiting_for_a_retry(
+async def test_stop_ends_the_wait_for_a_retry(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At once, without another attempt, and it is no error."""
@@ -487,7 +487,9 @@ async def test_audit_log_of_one_answer(
 @pytest.mark.parametrize(
     "kind", ["function_call_output", "mcp_approval_request", "mcp_approval_response"]
 )
-async def test_ids_that_are_no_texts(pipe: Pipe, kind: str, odd: Any) -> None:
+async def test_ids_of_another_type_do_not_break_the_answer(
+    pipe: Pipe, kind: str, odd: Any
+) -> None:
     """A server may send anything; the answer is whole."""
     ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
     item = {"type": kind, "name": "look", "arguments": "{}", "server_label": "s", **ids}

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, chat, valves_for
+from calls.outcomes import answering, chunks_of, errors, grown, statuses, stored
+from calls.sample import MODEL, chat, valves_for
 from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
 from owui_manifold.pipe import Pipe
-from owui_manifold.store import ChatKeys
-from pipe_calls import answering, chunks_of, errors, grown, statuses, stored
+from owui_manifold.store.keys import ChatKeys
 from simulator import Simulator
-from stand_in_host import SERVER_SECRET, StandInHost
+from stand_in.host import SERVER_SECRET, StandInHost
 
 pytestmark = [
     pytest.mark.asyncio,
@@ -21,9 +21,7 @@ pytestmark = [
 
 Json = dict[str, Any]
 LARGE = "my_pipe.gpt-4.1"
-WORDS_ALONE = (
-    "The server refused this chat as it was: only its texts and tool results were sent."
-)
+WORDS_ALONE = "The server rejected this chat as it was: only its texts and tool results were sent."
 
 
 async def asked(
@@ -73,7 +71,7 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
 ) -> None:
     """The instructions stay, the beginning stays for a while, and everybody is told."""
     pipe.valves = valves_for(sim)
-    texts = [f"Text {number}." for number in range(20_001)]
+    texts = [f"Text {number}." for number in range(8_601)]
     system = {"role": "system", "content": "Be brief."}
 
     first = await asked(pipe, [system, *said(*texts)])

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from call_sample import TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     TEMPORARY,
     answering,
@@ -22,9 +18,13 @@ from pipe_calls import (
     statuses,
     stored,
 )
+from calls.sample import TOOL, USER, chat, valves_for
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -33,15 +33,17 @@ OTHER_KEY = "sk-simulator-2"
 NAMED: Json = {"ORGANIZATION": "ours"}
 MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its name says
 UNREADABLE = (
-    "The server could not read earlier reasoning of this chat: answering without it."
+    "The server could not read earlier reasoning in this chat: answering without it."
 )
-NO_SUMMARY = "The model's server does not take reasoning.summary: answering without it."
-NO_STREAM = "The model may not stream here: the answer comes in one piece."
+NO_SUMMARY = (
+    "The model's server does not accept reasoning.summary: answering without it."
+)
+NO_STREAM = "The model cannot stream here: the answer arrives all at once."
 
 
 @pytest.fixture(autouse=True)
 def named(pipe: Pipe, sim: Simulator) -> None:
-    """The administrator has named the organisation."""
+    """The administrator has named the organization."""
     pipe.valves = valves_for(sim, **NAMED)
 
 
@@ -68,7 +70,7 @@ def received_reasoning(sim: Simulator, place: int = -1) -> list[str]:
 # ---------------------------------------------------------------- reasoning
 
 
-async def test_reasoning_of_another_organisation_is_left_out_for_good(
+async def test_reasoning_of_another_organization_is_left_out_for_good(
     pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes in the same call; no later request carries it again."""
@@ -180,7 +182,7 @@ async def test_rounds_of_tools_go_on_without_what_was_refused(
 
 @pytest_asyncio.fixture(params=["unverified", "unverified-stream"])
 async def unverified(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]:
-    """A server that allows less to organisations that nobody has checked."""
+    """A server that allows less to organizations that nobody has checked."""
     async with Simulator(request.param) as simulator:
         yield simulator
 
@@ -193,9 +195,35 @@ def asks(sim: Simulator) -> list[tuple[bool, bool]]:
     ]
 
 
-@pytest.mark.parametrize("unverified", ["unverified"], indirect=True)
-async def test_refused_summary_is_learned(pipe: Pipe, unverified: Simulator) -> None:
-    """The answer comes in the same call; the next call does not ask."""
+SUMMARY_AND_STREAM = (True, True)
+STREAM_ALONE = (False, True)
+NEITHER = (False, False)
+
+
+@pytest.mark.parametrize(
+    ("unverified", "lines", "requests"),
+    [
+        (
+            "unverified",
+            [NO_SUMMARY],
+            [SUMMARY_AND_STREAM, STREAM_ALONE, STREAM_ALONE],
+        ),
+        (
+            "unverified-stream",
+            [NO_SUMMARY, NO_STREAM],
+            [SUMMARY_AND_STREAM, STREAM_ALONE, NEITHER, NEITHER],
+        ),
+    ],
+    indirect=["unverified"],
+    ids=["summary", "summary and stream"],
+)
+async def test_second_call_does_not_ask_for_what_was_refused(
+    pipe: Pipe,
+    unverified: Simulator,
+    lines: list[str],
+    requests: list[tuple[bool, bool]],
+) -> None:
+    """The answer comes in the first call, natively also where it comes in one piece."""
     pipe.valves = valves_for(unverified)
 
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
@@ -203,29 +231,9 @@ async def test_refused_summary_is_learned(pipe: Pipe, unverified: Simulator) -> 
 
     assert answered(first)
     assert answered(second)
-    assert statuses(first) == [NO_SUMMARY]
+    assert statuses(first) == lines
     assert statuses(second) == []
-    assert asks(unverified) == [(True, True), (False, True), (False, True)]
-
-
-@pytest.mark.parametrize("unverified", ["unverified-stream"], indirect=True)
-async def test_refused_stream_is_learned(pipe: Pipe, unverified: Simulator) -> None:
-    """The answer comes in one piece, natively all the same."""
-    pipe.valves = valves_for(unverified)
-
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    second = await chunks_of(pipe, chat("Hi"), **answering("m-2"))
-
-    assert answered(first)
-    assert answered(second)
-    assert statuses(first) == [NO_SUMMARY, NO_STREAM]
-    assert statuses(second) == []
-    assert asks(unverified) == [
-        (True, True),
-        (False, True),
-        (False, False),
-        (False, False),
-    ]
+    assert asks(unverified) == requests
 
 
 async def test_lessons_are_for_one_key_of_one_pipe(

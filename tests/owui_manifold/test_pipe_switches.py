@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, USER, chat
+from calls.outcomes import NATIVE, chunks_of, closings, grown, result_of, said, usages
+from calls.sample import IDS, USER, chat
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
-from pipe_calls import NATIVE, chunks_of, closings, grown, result_of, said, usages
 from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -20,7 +20,7 @@ def asked_by(user: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {"__user__": user, "__metadata__": {**IDS, **metadata}}
 
 
-async def test_an_administrator_checks_the_set_up(pipe: Pipe, sim: Simulator) -> None:
+async def test_check_answers_an_administrator(pipe: Pipe, sim: Simulator) -> None:
     """As an answer that streams, is stored and can be read in one piece."""
     streamed = grown(await chunks_of(pipe, chat("/check"), **asked_by(ADMIN)))
     whole = await result_of(pipe, chat(" /check "), **asked_by(ADMIN))
@@ -30,7 +30,7 @@ async def test_an_administrator_checks_the_set_up(pipe: Pipe, sim: Simulator) ->
     assert "/check" not in str([request.body for request in sim.requests])
 
 
-async def test_others_talk_to_the_model(pipe: Pipe, sim: Simulator) -> None:
+async def test_check_of_a_user_goes_to_the_model(pipe: Pipe, sim: Simulator) -> None:
     """Whatever they write."""
     await chunks_of(pipe, chat("/check"), **NATIVE)
 
@@ -59,7 +59,9 @@ async def test_a_switch_of_the_composer_holds_for_its_message(
     assert "effort" not in plain["reasoning"]
 
 
-async def test_what_users_may_not_change(pipe: Pipe, sim: Simulator) -> None:
+async def test_forbidden_settings_of_a_user_are_ignored(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """Their settings stand, but do not count."""
     pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "verbosity"})
     own = UserValves(REASONING_EFFORT="low", VERBOSITY="low")
@@ -70,7 +72,7 @@ async def test_what_users_may_not_change(pipe: Pipe, sim: Simulator) -> None:
     assert "effort" not in body["reasoning"]
 
 
-async def test_the_last_line_tells_time_and_tokens(pipe: Pipe) -> None:
+async def test_last_line_shows_time_and_tokens(pipe: Pipe) -> None:
     """And the cost, where it is shown; the host adds up what is in the usage."""
     plain = await chunks_of(pipe, chat("Hi"), **NATIVE)
     pipe.valves = pipe.valves.model_copy(update={"SHOW_COST": True})
@@ -96,7 +98,9 @@ async def test_a_user_chooses_to_see_the_cost(
     assert ("cost" in usage) is shown
 
 
-async def test_a_users_service_tier(pipe: Pipe, sim: Simulator) -> None:
+async def test_user_chooses_the_service_tier_where_allowed(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """Where the administrator lets users change it."""
     user = {**USER, "valves": UserValves(SERVICE_TIER="flex")}
     await chunks_of(pipe, chat("Hi"), **asked_by(user))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from picture_sample import PIXEL
+from chats.pictures import PIXEL
 from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import RequestOrigin, Responder
 from simulator.refusals import Refusal
@@ -86,8 +86,10 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         inner = list(enumerate(value))
     else:
         inner = []
-    deeper = [place for name, one in inner for place in places(one, (*path, name))]
-    return [path, *deeper] if path else deeper
+    found = [path] if path else []
+    for name, below in inner:
+        found += places(below, (*path, name))
+    return found
 
 
 def replaced(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
@@ -115,15 +117,16 @@ def test_the_valid_body_is_accepted() -> None:
     assert accepts(VALID)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(st.sampled_from(places(VALID)), JUNK)
 def test_one_strange_value(path: tuple[Any, ...], value: Any) -> None:
     """A value of any type in any place is accepted or refused, never a crash."""
     accepts(replaced(path, value))
 
 
-@pytest.mark.parametrize("path", [one for one in places(VALID) if len(one) < 4])
-def test_an_unhashable_value(path: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize("value", [[{}], {"type": ["x"]}])
+def test_an_unhashable_value(value: Any) -> None:
     """Lists and objects where names belong do not crash."""
-    accepts(replaced(path, [{}]))
-    accepts(replaced(path, {"type": ["x"]}))
+    for path in places(VALID):
+        if len(path) < 4:
+            accepts(replaced(path, value))

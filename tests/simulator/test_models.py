@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openai.types.shared import ResponsesModel
 
-from picture_sample import PNG, data_url
+from chats.pictures import PNG, data_url
 from simulator.models import MODELS, is_retired, read_family
 
 SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}]
@@ -14,23 +14,27 @@ UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
 
 
 @pytest.mark.asyncio
-async def test_no_key(client: Any) -> None:
-    """A request without a key gets 401."""
-    heard = await client.post(client.body(), key=None)
+@pytest.mark.parametrize(
+    ("key", "words", "code"),
+    [
+        (None, "You didn't provide an API key.", None),
+        (
+            "sk-wrong-key-of-mine",
+            "Incorrect API key provided: sk-***",
+            "invalid_api_key",
+        ),
+    ],
+)
+async def test_missing_or_wrong_key_is_refused(
+    client: Any, key: str | None, words: str, code: str | None
+) -> None:
+    """A wrong one is not repeated whole."""
+    heard = await client.post(client.body(), key=key)
 
     assert heard.status == 401
-    assert heard.error["message"].startswith("You didn't provide an API key.")
-
-
-@pytest.mark.asyncio
-async def test_a_wrong_key(client: Any) -> None:
-    """A key that nobody has gets 401, and is not repeated whole."""
-    heard = await client.post(client.body(), key="sk-wrong-key-of-mine")
-
-    assert heard.status == 401
-    assert heard.error["message"].startswith("Incorrect API key provided: sk-***")
+    assert heard.error["message"].startswith(words)
     assert "sk-wrong-key" not in heard.error["message"]
-    assert heard.error["code"] == "invalid_api_key"
+    assert heard.error["code"] == code
 
 
 @pytest.mark.asyncio
@@ -62,7 +66,6 @@ async def test_a_model_that_the_key_may_not_use(client: Any) -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("gpt-9", "The requested model 'gpt-9' does not exist."),
         ("gpt-5.2-high", "The requested model 'gpt-5.2-high' does not exist."),
         ("gpt-5-codex", "has been deprecated"),
         ("o1-2024-12-17", "has been deprecated"),
@@ -270,29 +273,29 @@ async def test_hosted_tools_that_a_model_lacks(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_summaries_need_a_verified_organisation(client: Any) -> None:
-    """The profile unverified refuses reasoning.summary, and nothing else."""
-    client.headers = {"X-Simulator-Profile": "unverified"}
-    error = await rejected(client, "gpt-5.2", reasoning={"summary": "auto"})
-    bare = await client.post(client.body(stream=True))
+@pytest.mark.parametrize(
+    ("profile", "refused", "taken", "param"),
+    [
+        (
+            "unverified",
+            {"reasoning": {"summary": "auto"}},
+            {"stream": True},
+            "reasoning.summary",
+        ),
+        ("unverified-stream", {"stream": True}, {}, "stream"),
+    ],
+)
+async def test_what_needs_a_verified_organization(
+    client: Any, profile: str, refused: Any, taken: Any, param: str
+) -> None:
+    """Nothing else is refused."""
+    client.headers = {"X-Simulator-Profile": profile}
+    error = await rejected(client, "gpt-5.2", **refused)
+    answered = await client.post(client.body(**taken))
 
-    assert error["message"].startswith("Your organization must be verified")
-    assert error["code"] == "unsupported_value"
-    assert error["param"] == "reasoning.summary"
-    assert bare.status == 200
-
-
-@pytest.mark.asyncio
-async def test_streams_may_need_a_verified_organisation(client: Any) -> None:
-    """The profile unverified-stream refuses to stream."""
-    client.headers = {"X-Simulator-Profile": "unverified-stream"}
-    error = await rejected(client, "gpt-5.2", stream=True)
-    plain = await client.post(client.body())
-
-    assert error["message"].startswith(
-        "Your organization must be verified to stream this model."
-    )
-    assert plain.status == 200
+    assert error["message"].startswith("Your organization must be verified to ")
+    assert (error["code"], error["param"]) == ("unsupported_value", param)
+    assert answered.status == 200
 
 
 @pytest.mark.asyncio

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from picture_sample import PIXEL
+from chats.pictures import PIXEL
 from simulator.answers import MODEL_OF_PROMPTS
 
 pytestmark = pytest.mark.asyncio

@@ -3,7 +3,6 @@
 from typing import Any
 
 import aiohttp
-import openai
 import pytest
 
 from simulator import Simulator
@@ -130,9 +129,9 @@ async def test_an_open_stream_ends_when_it_is_cancelled(client: Any) -> None:
     url = f"{client.simulator.base_url}/responses"
     body = {**client.body("sim:chat,halt=40"), **KEPT, "stream": True}
     async with client.session.post(url, json=body, headers=sent) as answer:
-        id = ""
-        while b'"sequence_number":39' not in (line := await answer.content.readline()):
-            id = id or _id_in(line)
+        id = _id_in(await answer.content.readuntil(b"}}\n\n"))
+        await answer.content.readuntil(b'"sequence_number":39')
+        await answer.content.readline()
         assert (await client.cancel(id)).body["status"] == "cancelled"
         rest = await answer.content.read()
     assert b"data:" not in rest
@@ -144,7 +143,7 @@ def _id_in(line: bytes) -> str:
 
 
 async def test_unknown_ids(client: Any) -> None:
-    """Neither a made-up one, nor another organisation's, nor one that was not stored."""
+    """Neither a made-up one, nor another organization's, nor one that was not stored."""
     id = await queued(client, "sim:chat")
     unstored = (await client.ask("Hello")).body["id"]
     gone = await queued(client, "sim:chat,gone")
@@ -204,41 +203,6 @@ async def test_trouble_that_passes(client: Any) -> None:
     """The first two questions meet a server that is too busy."""
     id = await queued(client, "sim:chat,busy=2")
     assert [(await client.get(id)).status for _ in range(3)] == [503, 503, 200]
-
-
-async def test_what_is_recorded(client: Any, sim: Simulator) -> None:
-    """Each request with its method and its query."""
-    first = await broken(client, "sim:chat,cut=9")
-    id = first[0]["response"]["id"]
-    await client.get(id, stream="true", starting_after="8")
-    await client.cancel(id)
-    assert [(one.method, one.query) for one in sim.requests] == [
-        ("POST", {}),
-        ("GET", {"stream": "true", "starting_after": "8"}),
-        ("POST", {}),
-    ]
-    assert sim.requests[-1].path == f"/v1/responses/{id}/cancel"
-
-
-async def test_the_openai_client(sim: Simulator) -> None:
-    """The real client reads what comes."""
-    async with openai.AsyncOpenAI(
-        base_url=sim.base_url, api_key=sim.api_key, max_retries=0
-    ) as ai:
-        begun = await ai.responses.create(
-            model="gpt-5.5", input="sim:chat,halt=9", background=True, stream=True
-        )
-        id, last = "", -1
-        async for event in begun:
-            id = event.response.id if event.type == "response.created" else id
-            last = event.sequence_number
-            if last == 8:
-                break
-        await begun.close()
-        assert (await ai.responses.retrieve(id)).status == "in_progress"
-        assert (await ai.responses.cancel(id)).status == "cancelled"
-        rest = await ai.responses.retrieve(id, stream=True, starting_after=last)
-        assert [event async for event in rest] == []
 
 
 async def test_nothing_is_kept_after_forgetting(client: Any, sim: Simulator) -> None:

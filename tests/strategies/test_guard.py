@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from agent_sample import REPEATED
+from agents.sample import REPEATED
+from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.tools import CallLimits, CallTexts, ToolResult, Toolset
-from skipping_loop import run_skipping
-from strategies.guard import (
-    TOOL_FAILED_TEXT,
-    GuardedTools,
-)
-from tool_sample import (
+from runs.tools import (
     CANARY,
     CITY,
     Json,
@@ -27,13 +23,17 @@ from tool_sample import (
     exiting,
     out_of_time,
 )
+from strategies.guard import (
+    TOOL_FAILED_TEXT,
+    GuardedTools,
+)
 
 PARSE = "tool arguments parse error: "
 VALIDATION = "tool arguments validation error: "
-COLOURS: Json = {
+COLORS: Json = {
     "type": "object",
     "properties": {
-        "colour": {"type": "string", "enum": ["red", "blue"]},
+        "color": {"type": "string", "enum": ["red", "blue"]},
         "size": {"enum": [1, 2]},
         "loud": {"enum": [True]},
         "shape": {"options": [{"value": "round"}, {"value": "flat"}]},
@@ -42,7 +42,7 @@ COLOURS: Json = {
 }
 
 
-SCHEMAS = {"get_weather": CITY, "paint": COLOURS}
+SCHEMAS = {"get_weather": CITY, "paint": COLORS}
 
 
 def guarded() -> GuardedTools:
@@ -90,26 +90,28 @@ def test_r18_unknown_tool_is_refused() -> None:
     assert refusal("{}", "") == "there is not a tool named "
 
 
-def test_r19_value_that_is_no_option_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "options"),
+    [
+        ("color", "green", "green", ["red", "blue"]),
+        ("size", 3, "3", ["1", "2"]),
+        ("loud", False, "false", ["true"]),
+        ("shape", "square", "square", ["round", "flat"]),
+    ],
+)
+def test_r19_value_that_is_no_option_is_refused(
+    name: str, value: object, shown: str, options: list[str]
+) -> None:
     """Numbers and true compare by their texts."""
-    assert painted(colour="green") == (
-        VALIDATION + "parameter 'colour' value 'green' not in options ['red', 'blue']"
-    )
-    assert painted(size=3) == (
-        VALIDATION + "parameter 'size' value '3' not in options ['1', '2']"
-    )
-    assert painted(loud=False) == (
-        VALIDATION + "parameter 'loud' value 'false' not in options ['true']"
-    )
-    assert painted(shape="square") == (
-        VALIDATION + "parameter 'shape' value 'square' not in options ['round', 'flat']"
+    assert painted(**{name: value}) == (
+        f"{VALIDATION}parameter '{name}' value '{shown}' not in options {options}"
     )
 
 
 def test_r19_value_that_is_an_option_passes() -> None:
     """So does what is not given, and what has no options."""
-    assert painted(colour="red", size=2, loud=True, shape="flat", free="x") is None
-    assert painted(colour=None) is None
+    assert painted(color="red", size=2, loud=True, shape="flat", free="x") is None
+    assert painted(color=None) is None
     assert painted(unknown=1) is None
 
 
@@ -241,9 +243,7 @@ def test_r21_call_that_succeeded_may_be_made_again() -> None:
     assert str(wrong.output).startswith(VALIDATION)
 
 
-def test_r21_same_calls_side_by_side_are_made_one_after_the_failure_of_the_other() -> (
-    None
-):
+def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None:
     """The second waited for its turn."""
     bench = Bench(at_once=1)
     calls = [calling("breaking", n) for n in (1, 2)]

@@ -8,7 +8,7 @@ from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
-from run_sample import Page, call, message, reasoning, refusal, run_of
+from runs.sample import Page, call, message, reasoning, refusal, run_of
 from strategies.thoughts import ThoughtFilter, read_answer_text
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from sandbox_sample import Chat, sandboxed
+from sandboxes.real import Chat, sandboxed
 
 
 @pytest_asyncio.fixture(scope="session")

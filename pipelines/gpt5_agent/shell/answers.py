@@ -11,11 +11,11 @@ from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
@@ -32,6 +32,8 @@ from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
+from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import advised_ending, error_message
 
 DONE_LINE = "data: [DONE]"
 
@@ -78,7 +80,9 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
+        return renderer.result(
+            _new_completion_id(), unix_seconds(), call.caller.host_model
+        )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -93,23 +97,37 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    async with aclosing(open_host_files(valves, caller, log)) as files:
+    attached = call.question.attached.files
+    host_files = open_host_files(valves, caller.user_id, attached, log)
+    async with aclosing(host_files) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.is_host else None
+            tools=tools, store_file=files.store if caller.host_reads else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
-        async with aclosing(run_agent(request)) as events:
-            yield events, renderer
+        async with (
+            aclosing(run_agent(request)) as events,
+            aclosing(_with_advice(events)) as advised_events,
+        ):
+            yield advised_events, renderer
+
+
+async def _with_advice(events: _Events) -> _Events:
+    """Yield the events; the end says which valves an administrator has to check."""
+    async for event in events:
+        if isinstance(event, RunDone):
+            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        else:
+            yield event
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.is_host:
+    if not caller.host_reads:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -136,13 +154,13 @@ async def _run_task(call: PipelineCall) -> Chunk:
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         _report_exception(error, log)
-    return task_result(text, call.caller.model)
+    return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(ended.ending.sentence)
+        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
         return ""
     return completion_text(ended)
 
@@ -161,7 +179,7 @@ def _new_completion_id() -> str:
 def _report_exception(error: Exception, log: AgentLog) -> str:
     """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        message = str(error)
+        message = error_message(error, PIPELINE_SHELL)
         log.warn(f"nothing was sent: {message}")
     else:
         message = _INTERNAL_ERROR

@@ -3,15 +3,16 @@
 The Pipelines server calls `pipe()` in a thread, reads the answer in threads, and does
 not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
 pipe"). So the work runs in an event loop of its own. While an answer is silent,
-heartbeats let the server notice that its reader has left. An answer that is not read
-for the time of a lease is cancelled.
+heartbeats let the server notice that its reader has left. The work waits until each
+piece was read, so that an answer nobody reads asks no model and runs no tool. An answer
+that is not read for the time of a lease is cancelled.
 """
 
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
@@ -42,6 +43,9 @@ class _AnswerReader:
         """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Where the work runs."""
+        self._was_read = asyncio.Event()
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
         self._has_ended = False
@@ -63,17 +67,27 @@ class _AnswerReader:
         if piece is None:
             self._has_ended = True
             raise StopIteration
+        if piece is not _KEEPALIVE_CHUNK and self._loop is not None:
+            with suppress(RuntimeError):  # the bridge was closed, and its loop with it
+                self._loop.call_soon_threadsafe(self._was_read.set)
         return piece
 
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Queue all pieces while they are read; queue `last` if cancelled."""
+        """Queue one piece after another; queue `last` if cancelled.
+
+        After Stop, the server reads nothing and says nothing. Because the next piece is
+        asked for only when the last one was read, at most one call is then under way.
+        """
+        self._loop = asyncio.get_running_loop()
         watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
+                    self._was_read.clear()
                     self._pieces.put(piece)
+                    await self._was_read.wait()
         except asyncio.CancelledError:
             self._pieces.put(last)
             raise

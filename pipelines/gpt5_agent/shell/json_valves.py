@@ -1,17 +1,16 @@
 """Valves of the pipeline that hold JSON objects, with their keys and ranges.
 
 docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
-too, have its names (pipes/owui_manifold/expert.py).
+too, have its names (pipes/owui_manifold/call/expert.py).
 """
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpt5_agent.shell.valves import Valves
-from openai_responses.loop.tools import read_timeouts
-from shells.json_valve import read_json_valve
+from shells.json_valve import read_expert_json, read_json_valve
+from shells.shell import PIPELINE_SHELL
 from shells.timeouts import TimeoutSettings
-
-THIS_PLACE = "the valves of this pipeline"
+from shells.tool_valves import read_timeouts
 
 
 class AgentExpertSettings(TimeoutSettings):
@@ -21,16 +20,16 @@ class AgentExpertSettings(TimeoutSettings):
         default=1,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     caller_may_set: str = Field(
         default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
+        description="What a request may set besides its chat, tools, sampling and "
+        "format, separated by commas; also possible: `agent_model`, `instruction`, "
         "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules.",
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
+        "chat can then spend more, or change the rules.",
     )
 
 
@@ -56,15 +55,13 @@ class SandboxOptions(BaseModel):
     )
     wheels: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported.",
+        description="Folder of wheels whose packages can be imported.",
     )
 
 
 def read_expert_settings(valves: Valves) -> AgentExpertSettings:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
-    )
+    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     return settings
 
 
@@ -78,11 +75,11 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
 
 def find_valve_problems(valves: Valves) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
     if timeouts:
         problems.append(timeouts)

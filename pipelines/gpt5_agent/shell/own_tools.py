@@ -3,7 +3,7 @@
 Only the sandbox files of a chat are kept between answers, for a limited time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from gpt5_agent.shell.host_files import HostFiles
 from gpt5_agent.shell.json_valves import read_sandbox_options
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
-from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
 from openai_responses.clock import monotonic_seconds
@@ -89,8 +88,10 @@ def _read_fast_clock() -> float:
     return 24 * monotonic_seconds()
 
 
-def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key.
+def open_host_files(
+    valves: Valves, user_id: str, files: Sequence[tuple[str, str]], log: AgentLog
+) -> HostFiles:
+    """Return the attached `files` of a chat, by id and name; `log` hides the key.
 
     A key that cannot be read is none: it must not cost the answer.
     """
@@ -99,7 +100,7 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
     except InvalidRequest:
         key = ""
     log.hide([key])
-    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+    return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
 
 
 _MAX_SANDBOXES = 4

@@ -7,9 +7,10 @@ custom parameters, or any client of the Pipelines server.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gpt5_agent.shell.settings import CONTEXT_KEY
-from openai_responses.errors import unknown_words
+from gpt5_agent.shell.inlet import CONTEXT_KEY
 from openai_responses.requests.build import ResponsesRequest
+from shells.caller_settings import unknown_permissions
+from shells.valve_words import comma_list
 
 _CHAT_KEYS = frozenset(
     {
@@ -62,11 +63,9 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_words(
-        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
-    )
+    return unknown_permissions(comma_list(may_set.lower()), known, advice)
 
 
 def select_keys(
@@ -76,7 +75,7 @@ def select_keys(
 
     `may_set` is `caller_may_set` of EXPERT_JSON.
     """
-    allowed = _CHAT_KEYS.union(_split_words(may_set))
+    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
@@ -103,8 +102,3 @@ def _select_fields(
         else:
             refused.add(setting)
     return kept, refused
-
-
-def _split_words(may_set: str) -> list[str]:
-    """Return the words of `caller_may_set`."""
-    return [word.strip() for word in may_set.lower().split(",")]

@@ -14,7 +14,7 @@ from importlib import import_module
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
 
-SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)

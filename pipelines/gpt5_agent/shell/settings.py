@@ -1,149 +1,42 @@
-"""One call of the pipeline: who calls, and the settings from valves and request.
-
-Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
-the pipeline's own inlet and keeps what the inlet adds.
-"""
+"""The settings of one call of the pipeline, from its valves and its request."""
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
-from gpt5_agent.shell.json_valves import THIS_PLACE, read_expert_settings
+from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
+from gpt5_agent.shell.json_valves import read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import find_own_names
-from openai_responses.endpoint import Endpoint, connection_secrets
-from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import (
-    as_list,
-    as_mapping,
-    clamp_number,
-    parse_string_map,
-)
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.tools import (
-    ApprovalRules,
-    Approver,
-    CallLimits,
-    read_rules,
-    read_timeouts,
-)
+from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
 from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
-from owui_chat.file_names import shorten_name
+from shells.compaction import compaction_settings
+from shells.endpoint_valves import (
+    endpoint_of_valves,
+    environment_key,
+    missing_key_error,
+    read_headers,
+)
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules, read_timeouts
 from strategies.metadata import RunMetadata
 from strategies.parameters import MAX_ITERATIONS, StrategyParameters
-
-CONTEXT_KEY = "agent_context"
-_MAX_ATTACHED = 20
-"""Attached files that are put into the sandbox."""
-_FILE_KEYS = ("type", "id", "name")
-_MIN_COMPACTION_TOKENS = 1000
-"""The API refuses a lower threshold."""
-_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
-
-    model: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    user_id: str = ""
-    task: str = ""
-    streams: bool = False
-    is_admin: bool = False
-    tool_ids: frozenset[str] = frozenset()
-    """What Open WebUI may put in front of the names of its tools."""
-    files: tuple[tuple[str, str], ...] = ()
-    """The ids and names of the files that are attached to the chat."""
-
-    @property
-    def is_host(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.is_host and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
-
-
-def read_inlet_context(
-    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
-
-    The files are the last ones attached, each with type, id and name.
-    """
-    metadata = as_mapping(body.get("metadata"))
-    context: dict[str, Any] = {
-        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
-    }
-    if user is not None and user.get("role") == "admin":
-        context["is_admin"] = True
-    tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
-    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
-    if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
-    return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
-
-
-def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
-    taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        yield str(row["id"]), name
-
-
-def _read_tool_id(reference: object) -> str:
-    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(reference).partition("|")[0]
-    for kind in ("server:", "mcp:", "openapi:"):
-        tool_id = tool_id.removeprefix(kind)
-    return tool_id
-
-
-def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    return PipelineCaller(
-        model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        is_admin=context.get("is_admin") is True,
-        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(_read_attached(context.get("files"))),
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
-    )
 
 
 class AgentInput(NamedTuple):
@@ -159,6 +52,7 @@ class AgentInput(NamedTuple):
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
+    attached: AttachedToChat = AttachedToChat()
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
@@ -179,7 +73,7 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
@@ -240,8 +134,10 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
-    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    default_seconds, own_seconds, _ = read_timeouts(
+        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
+    )
+    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
@@ -278,45 +174,24 @@ def _read_api_key(valves: Valves) -> str:
     Raises InvalidRequest for a key that cannot be read.
     """
     key = reveal_secret(valves.API_KEY, "API_KEY")
-    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+    return key or environment_key()
 
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = _read_api_key(valves)
     if not key:
-        raise InvalidRequest(
-            "This pipeline has no API key yet. An administrator has to set API_KEY in "
-            "its valves (Admin Panel > Settings > Pipelines)."
-        )
-    headers = _read_extra_headers(valves.EXTRA_HEADERS)
-    proxy = reveal_secret(valves.PROXY, "PROXY")
-    log.hide(connection_secrets(headers.values(), proxy, key))
-    return Endpoint(
-        base_url=valves.BASE_URL,
+        raise missing_key_error(PIPELINE_SHELL)
+    valve = "EXTRA_HEADERS"
+    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
+    endpoint = endpoint_of_valves(
+        valves,
         api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
+        proxy=reveal_secret(valves.PROXY, "PROXY"),
+        headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
     )
-
-
-def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if headers is None:
-        raise valve_error(
-            "EXTRA_HEADERS is not a JSON object of texts",
-            '{"X-Team": "blue"}',
-            place=THIS_PLACE,
-        )
-    return {
-        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
-    }
+    log.hide(endpoint.secrets)
+    return endpoint
 
 
 def _build_run_limits(valves: Valves) -> Limits:
@@ -356,12 +231,9 @@ def _build_compaction(
     At COMPACTION_TOKENS, or at half of the model's window if that is less.
     """
     valves = question.valves
-    threshold = valves.COMPACTION_TOKENS
-    if threshold == 0 or endpoint.is_azure:
-        return None
+    tokens = valves.COMPACTION_TOKENS
     model = resolve_model(question.choose_text("agent_model", valves.MODEL))
     window = model.facts.context_window
     if window:
-        threshold = min(threshold, window // 2)
-    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
-    return [{"type": "compaction", "compact_threshold": threshold}]
+        tokens = min(tokens, window // 2)
+    return compaction_settings(tokens, endpoint)

@@ -58,15 +58,14 @@ class Valves(BaseModel):
     )
     EXTRA_HEADERS: str = Field(
         default="",
-        description="More headers, as a JSON object of texts; a value can be "
+        description="Additional headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
-        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
-        "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts.",
+        description="`auto` and `openai` send what OpenAI supports, and drop what the "
+        "server rejects. `strict` sends only what every server supports.",
     )
 
     # The model, its reasoning and its answers
@@ -93,15 +92,15 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organization that "
-        "may not stream.",
+        description="Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
     )
 
     # The agent
 
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does; it stands before the policies. "
+        description="What the agent is and does; it precedes the policies. "
         "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
@@ -111,32 +110,32 @@ class Valves(BaseModel):
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added after them. Example: "
-        "`Answer in French.` A JSON object replaces single ones, by the keys "
+        description="Changes to the policies. Plain text is added after them. Example: "
+        "`Answer in French.` A JSON object replaces individual ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
         '`{"tool_preamble_policy": "Say nothing before a call."}`.',
     )
     CONTEXT: str = Field(
         default="",
-        description="Facts that the agent reads with every question, shown as a source; "
-        "`context_gathering_policy` says how it finds more. Example: "
+        description="Facts that accompany every question, shown as a source; "
+        "`context_gathering_policy` says how the agent finds more. Example: "
         "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="Who the agent is and how much of a chat it remembers: "
+        description="A guide: who the agent is and how much of a chat it remembers: "
         "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
         "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with your own presets, as JSON files. Example: "
+        description="Folder with your own guides, as JSON files. Example: "
         "`/app/presets`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. If "
+        description="Show what the model says before tool calls, as a thought. If "
         "off, only the answer is shown.",
     )
 
@@ -145,8 +144,8 @@ class Valves(BaseModel):
     SANDBOX: bool = Field(
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
-        "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered.",
+        "network access. If no sandbox works on this server, no such tool is offered, "
+        "and the log says why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",
@@ -156,24 +155,24 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
-        description="Address of Open WebUI for this server, to give and get files. "
-        "Example: `http://open-webui:8080`.",
+        description="Address at which this server reaches Open WebUI, to read and store "
+        "files. Example: `http://open-webui:8080`.",
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of an account of Open WebUI. Files of tools are stored for its "
-        "owner alone; an administrator's key reads the attached files of everybody. "
-        "Example: `env:OPEN_WEBUI_API_KEY`.",
+        description="API key of an Open WebUI account. Files that tools create are "
+        "stored for its owner only; to read everyone's attached files, it must be an "
+        "administrator's. Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
         default=False,
-        description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval.",
+        description="Let the agent delegate tasks to other runs of itself, up to three "
+        "at once, with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once.",
+        description="Let the model call tools in parallel.",
     )
     TOOL_TIMEOUTS: str = Field(
         default="default: 120",
@@ -182,44 +181,46 @@ class Valves(BaseModel):
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
-        description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out.",
+        description="Longest tool output that the model gets; the middle of a longer "
+        "one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas; also for tools of Open WebUI. Example: "
-        "`delete_*=ask, shell=deny`.",
+        description="Which tools need a person's approval: rules `pattern=auto`, `ask` "
+        "or `deny`, separated by commas; they apply to Open WebUI's tools too. "
+        "Example: `delete_*=ask, shell=deny`.",
     )
 
     # Cost
 
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        description="Maximum number of tool rounds in one answer, 1 to 30; then the "
         "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
-        description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit.",
+        description="Time limit of one answer in seconds, excluding Open WebUI's tools "
+        "and approvals. 0: none.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit.",
+        description="Token limit for all rounds of one answer. 0: none.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never.",
+        "input has more tokens than this, or than half of the model's context window. "
+        "0: never.",
     )
 
     # The network
 
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test.",
+        description="Check the server's certificate. Turn this off for tests only: "
+        "others on the network can then read the key.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -238,14 +239,13 @@ class Valves(BaseModel):
 
     DEBUG: bool = Field(
         default=False,
-        description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets.",
+        description="Log the arguments and outputs of tools, without secrets.",
     )
     EXPERT_JSON: str = Field(
         default="",
-        description="A JSON object of settings that hardly any server needs, such as "
-        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
-        'them). Example: `{"max_retries": 3}`.',
+        description="A JSON object of rarely needed settings, such as timeouts, retries "
+        "and what requests may set (docs/agent-settings.md lists them). Example: "
+        '`{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")

@@ -32,7 +32,6 @@ from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
-from owui_chat.wording import plural
 from strategies.context import ContextSource
 from strategies.metadata import RunMetadata
 from strategies.thoughts import ThoughtFilter
@@ -84,9 +83,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
 
 def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
     """Return the last line above the answer: what it took, how many notes there are."""
-    line = metadata.describe()
-    if note_count:
-        line = f"{line}, {plural(note_count, 'note')}"
+    line = metadata.describe(note_count)
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 

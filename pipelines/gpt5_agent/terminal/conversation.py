@@ -18,7 +18,6 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
@@ -28,6 +27,8 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
@@ -38,8 +39,11 @@ def run_conversation(arguments: Sequence[str] | None = None) -> int:
     options = _build_parser().parse_args(arguments)
     try:
         asyncio.run(_run_terminal(options))
-    except (InvalidRequest, OSError) as refused:
-        sys.stderr.write(f"{refused}\n")
+    except InvalidRequest as error:
+        sys.stderr.write(f"{error_message(error, PIPELINE_SHELL)}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
         return 1
     return 0
 
@@ -66,7 +70,6 @@ async def _run_terminal(options: argparse.Namespace) -> None:
     """Converse with whoever types, until there is no more input."""
     valves = _parse_valves(options.valves)
     log = AgentLog("terminal")
-    caller = PipelineCaller()
     endpoint = build_endpoint(valves, log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
     connections = Connections()
@@ -74,7 +77,7 @@ async def _run_terminal(options: argparse.Namespace) -> None:
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connections.close)
         stack.push_async_callback(pool.close)
-        files = open_host_files(valves, caller, log)
+        files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
         tools = await pool.open_tools(valves, "terminal", log, files)
         question = AgentInput(

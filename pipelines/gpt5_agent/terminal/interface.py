@@ -23,6 +23,8 @@ from openai_responses.items import Item, is_call, is_reasoning
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
+from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import advised_ending
 from strategies.context import ContextSource
 from strategies.thoughts import ThoughtFilter
 
@@ -81,7 +83,7 @@ def _format_run_event(event: RunEvent) -> Iterator[str]:
         case Status():
             yield f"[{event.sentence}]"
         case RunDone() if event.ending.is_failure:
-            yield f"[{event.ending.sentence}]"
+            yield f"[{advised_ending(event.ending, PIPELINE_SHELL).sentence}]"
 
 
 def _format_output(event: ToolOutput) -> str:

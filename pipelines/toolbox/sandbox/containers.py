@@ -73,8 +73,9 @@ class ContainerBackend:
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command += [self._image, "python3", "-I", "-c", program]
         process = await start_process(
-            *(*command, self._image, "python3", "-I", "-c", program),
+            *command,
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

@@ -1,6 +1,6 @@
 """A whole request as a stream of run events: response, calls, response.
 
-The loop knows neither host nor valves: it gets frozen inputs and reports events. The
+The loop knows no host: it gets frozen inputs and reports events. The
 agents and the pipe run the same loop:
 
     a provider answers a request        Attempts: the Responses API

@@ -1,7 +1,7 @@
 """What a run may take, and what it has taken so far.
 
-A run that a host continues (the Pipelines server: Open WebUI runs some calls and asks
-again with their outputs) goes on from what the earlier rounds of the same answer took.
+A run that a host continues (it makes some calls and asks again with their outputs) goes
+on from what the earlier rounds of the same answer took.
 A task that a run gives away has a budget of its own, and counts for the run, too.
 """
 

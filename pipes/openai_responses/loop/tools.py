@@ -9,13 +9,11 @@ see.
 """
 
 import asyncio
-import re
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
     Sequence,
 )
 from contextlib import nullcontext
@@ -25,7 +23,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.callbacks import ignore_report
-from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
@@ -36,10 +33,6 @@ from openai_responses.transport.stream import NO_CARD
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
 
 _Value = TypeVar("_Value")
 
@@ -94,83 +87,6 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
 
 
 class ToolResult(NamedTuple):

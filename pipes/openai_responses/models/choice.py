@@ -34,7 +34,9 @@ _NO_CHAT = re.compile(
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
     r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
 
 
 def read_models(answer: object) -> dict[str, str]:
@@ -103,6 +105,7 @@ def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
 
 
 _NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
 
 
 def retirement_notice(
@@ -162,6 +165,7 @@ _AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
 _ATTACHED = ("input_file", "input_image")
 
 

@@ -9,18 +9,14 @@ The first that fits, so that a real id always has priority:
    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 5. any other name, with the facts of its family, or with cautious facts.
 
-An administrator's override takes the facts of the model in `like`, or of the family,
-and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+Models that are described elsewhere (`overrides`) have priority over all of these.
 """
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import matches_schema, parse_json_object
 from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_MODELS,
@@ -77,7 +73,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -255,58 +251,3 @@ def _capitalized_id(model_id: str) -> str:
         elif word != "latest":
             shown.append(word.capitalize())
     return " ".join(shown)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")

@@ -1,6 +1,6 @@
 """The tokens that a run used, and what they cost.
 
-Costs are in US dollars, by the prices of the catalog or of the administrator, response
+Costs are in US dollars, by the prices of the model's facts, response
 by response: the tier that the server named and the length of the input count
 (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 estimated.
@@ -9,16 +9,10 @@ estimated.
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from openai_responses.errors import valve_error
-from openai_responses.items import Item, kind_of
-from openai_responses.json_input import (
-    as_mapping,
-    as_text,
-    matches_schema,
-    parse_json_object,
-)
+from openai_responses.items import Item, call_fee
+from openai_responses.json_input import as_mapping, as_text
 from openai_responses.models.facts import ModelFacts, ModelPrices
 
 
@@ -85,21 +79,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -116,7 +95,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -132,29 +111,11 @@ def format_money(dollars: float) -> str:
     return f"${rounded:f}"
 
 
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
-
-
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -170,6 +131,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -188,6 +151,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -37,24 +37,13 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
-_MAX_TOLD = 20_000
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
 
-class ChatItems:
-    """The items of a request before repairs, with their names."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        """Name the items."""
-        names = item_names(items)
-        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def up_to(self, name: str) -> list[NamedItem]:
-        """Return what stands up to the item `name`, itself included; nothing without."""
-        end = self._places.get(name, -1) + 1
-        return self.rows[:end]
+ItemChange = Literal["none", "plain", "leave_out"]
+"""What a repair does to an item: only its words are sent, or nothing of it."""
 
 
 class ChatRepair(ABC):
@@ -74,15 +63,17 @@ class ChatRepair(ABC):
     def stored(self) -> list[str]:
         """Return the form that a chat stores; `read_chat_repairs` reads it."""
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is left out; of calls and outputs words stay."""
-        del items
-        return frozenset()
+    @abstractmethod
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Return what becomes of an item; of calls and outputs words always stay."""
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is sent with its words alone."""
-        del items
-        return frozenset()
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about; empty for all items.
+
+        What comes later may be accepted.
+        """
+        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
@@ -100,13 +91,13 @@ class LeaveOutItem(ChatRepair):
 
     name: str
     noun: str = field(default="item", compare=False)
-    is_told: bool = field(default=False, compare=False)
+    keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        if self.is_told:
+        if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
@@ -114,10 +105,9 @@ class LeaveOutItem(ChatRepair):
         """Return the form that a chat stores."""
         return ["item", self.name]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave the one item out."""
+        return "leave_out" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +122,21 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["text", self.name]
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of the one item."""
+        return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutKind(ChatRepair):
-    """All items of a type are left out, up to one: what comes later may be taken."""
+    """All items of a type are left out, up to the item `until`."""
 
     kind: str
     until: str
@@ -156,23 +145,30 @@ class LeaveOutKind(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.kind == "code_interpreter_call":
-            return "Earlier runs of code are no longer there: answering without them."
+            return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
-        return f"Earlier items of the kind {noun} were left out."
+        return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of its type."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if item_type(row.item) == self.kind}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item of the type out."""
+        return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(ChatRepair):
-    """Encrypted items are left out, up to one: the error does not say which it was."""
+    """Encrypted items are left out, up to the item `until`.
+
+    The error does not say which of them cannot be read.
+    """
 
     until: str
 
@@ -180,7 +176,7 @@ class LeaveOutReasoning(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server could not read earlier reasoning of this chat: answering "
+            "The server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -188,14 +184,19 @@ class LeaveOutReasoning(ChatRepair):
         """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is encrypted."""
-        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an encrypted item out."""
+        return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
-    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
 
@@ -203,7 +204,7 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The server refused this chat as it was: only its texts and tool results "
+            "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
         )
 
@@ -211,41 +212,41 @@ class PlainItems(ChatRepair):
         """Return the form that a chat stores."""
         return ["plain", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what has no words."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if not _has_words(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that has no words."""
+        has_words = is_paired(row.item) or _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAlone(ChatRepair):
-    """Only messages stay, up to one item; of calls and outputs words stay."""
+    """Only messages stay, up to `until`; of calls and outputs words stay."""
 
     until: str
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server refused this chat again: only its words were sent."
+        return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["words", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is no message with words."""
-        rows = items.up_to(self.until)
-        return {
-            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
-        }
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that is no message with words."""
+        has_words = _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,20 +261,18 @@ class LeaveOutPlainReasoning(ChatRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return "The server does not take its reasoning back: answering without."
+        return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         """Return nothing that a chat stores."""
         return []
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of such reasoning."""
-        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave such reasoning out."""
+        return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-def _has_words(item: Item) -> bool:
-    if is_paired(item):
-        return True
+def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
@@ -334,35 +333,71 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    chat = ChatItems(items)
+    rows = _rows_of(items)
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
-        return chat.rows
-    out: set[str] = set()
-    text: set[str] = set()
-    for repair in own:
-        out |= repair.left_out(chat)
-        text |= repair.as_text(chat)
-    rows: list[NamedItem] = []
-    told_calls = _calls_left_out(chat.rows, out)
-    for row in chat.rows:
-        if is_paired(row.item) and row.item.get("call_id") in told_calls:
-            _drop_last_reasoning_rows(rows)
-            rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(rows)
-        elif row.name in text and _has_plain_form(row.item):
-            rows.append(row._replace(item=plain_item(row.item)))
+        return rows
+    changes = _join_changes(rows, own)
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
         else:
-            rows.append(row)
-    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
-    return [row for row in rows if id(row.item) in kept]
+            sent.append(row)
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
 
 
-def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
-    """Return the ids of the calls of which a part is left out: words stay of both."""
-    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
-    return {item.get("call_id") for item in lost}
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
+
+
+class _JoinedChanges(NamedTuple):
+    """What several repairs do to the items of a chat, by the names of the items."""
+
+    left_out: Set[str]
+    plain: Set[str]
+    calls_as_words: Set[object]
+    """The ids of the calls of which a part is left out: words stay of both parts."""
+
+    def keep_words_of(self, item: Item) -> bool:
+        """Say whether an item is a part of a call that is sent as words."""
+        return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def _join_changes(
+    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
+) -> _JoinedChanges:
+    left_out: set[str] = set()
+    plain: set[str] = set()
+    for repair in repairs:
+        for row in _rows_up_to(rows, repair.last_name):
+            change = repair.change_of(row)
+            if change == "leave_out":
+                left_out.add(row.name)
+            elif change == "plain":
+                plain.add(row.name)
+    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+
+
+def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
+    """Return the rows up to the one with a name, itself included.
+
+    Without a name these are all, with one that no row has none.
+    """
+    if not last_name:
+        return rows
+    for index, row in enumerate(rows):
+        if row.name == last_name:
+            return rows[: index + 1]
+    return ()
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -386,7 +421,7 @@ def _words_of_pair(item: Item) -> Item:
         text = f"I called {item.get('name')}: {given}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
-    return text_message("assistant", text[:_MAX_TOLD])
+    return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
 def has_media(item: Item) -> bool:

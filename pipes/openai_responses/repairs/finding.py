@@ -61,6 +61,7 @@ MAX_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
 _UNREAD = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _LASTING_CODES = (
     RETRIED_CODES
     | NO_CREDIT_CODES
@@ -69,9 +70,13 @@ _LASTING_CODES = (
 ) - {*PICTURE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
+    # Reasoning without what it led to, or the other way round (continuedev/continue
+    # 8933, 11994; recorded, 986).
     r"provided without its required"
+    # An id that would have to be looked up (anomalyco/opencode 7724).
     r"|Items are not persisted when"
     r"|encrypted content .{0,400} could not be verified"
+    # A model that does not reason (openai/openai-python 2364).
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
@@ -159,8 +164,8 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
-        if any(repair.allowed == earlier.refused for earlier in efforts):
+        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
+        if repair.allowed in [replaced.refused for replaced in earlier]:
             return False
     return repair.applies(sent)
 
@@ -194,16 +199,23 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield Trial(LeaveOutReasoning(last))
+    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
+    # met in every further turn (pydantic/pydantic-ai 7461).
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
     if _TEXT_BEFORE_OUTPUT.search(words):
         yield Trial(MoveMessages())
+    # Behind "Supported values are" stand the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
             yield Trial(LowerItems(kind))
+    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
+    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         yield Trial(LowerItems(ADDED_TOOLS))
+    # "Your organization must be verified to stream this model." (continuedev/continue
+    # 8209)
     if "must be verified to stream" in words.lower():
         is_named = refusal.named_parameter == "stream"
         yield Trial(LeaveOutParameter("stream"), is_named=is_named)
@@ -265,16 +277,17 @@ def _without_item(
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
 def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of the newest picture: its refusal names no place."""
     if refusal.error.code not in PICTURE_CODES:
         return
-    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
-    if places:
-        yield from _without_item(refusal, places[-1])
+    rows = enumerate(refusal.sent.items)
+    numbers = [number for number, row in rows if has_media(row.item)]
+    if numbers:
+        yield from _without_item(refusal, numbers[-1])
 
 
 def _by_id(refusal: Refusal) -> Iterator[Trial]:
@@ -322,13 +335,14 @@ def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
         return None
     wanted = REASONING_EFFORTS.index(str(asked))
     nearest = None
-    for place, effort in enumerate(REASONING_EFFORTS):
-        if effort not in quoted or effort == asked:
-            continue
-        distance = abs(place - wanted)
-        if nearest is None or distance < nearest[0]:
-            nearest = (distance, effort)
-    return nearest[1] if nearest else None
+    least_distance = len(REASONING_EFFORTS)
+    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+    for rank, effort in enumerate(REASONING_EFFORTS):
+        distance = abs(rank - wanted)
+        if effort in quoted and effort != asked and distance < least_distance:
+            nearest = effort
+            least_distance = distance
+    return nearest
 
 
 def _by_tool(refusal: Refusal) -> Iterator[Trial]:

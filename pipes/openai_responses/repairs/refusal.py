@@ -327,8 +327,8 @@ class Refusal:
                 break
         return {
             name
-            for name, said in names.items()
-            if not self._own.could_say(_open_quote(said))
+            for name, phrase in names.items()
+            if not self._own.could_say(_open_quote(phrase))
         }
 
     @property
@@ -336,8 +336,8 @@ class Refusal:
         """The numbers of the items that have an id which the words name."""
         named = set(_ID_IN_WORDS.findall(self.words))
         for number, row in enumerate(self.sent.items):
-            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
-            if any(isinstance(one, str) and one in named for one in ids):
+            ids = (row.item.get("id"), row.item.get("call_id"))
+            if any(isinstance(own_id, str) and own_id in named for own_id in ids):
                 yield number
 
     @property

@@ -115,7 +115,7 @@ Repair = ChatRepair | RequestRepair
 
 def refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
-    return f"The model's server does not take {refused}: answering without it."
+    return f"The model's server does not accept {refused}: answering without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class LeaveOutParameter(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.path == "stream":
-            return "The model may not stream here: the answer comes in one piece."
+            return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class ReplaceEffort(RequestRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return f"The model does not have this effort: answering with {self.allowed}."
+        return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with the other effort."""
@@ -225,13 +225,14 @@ class LeaveOutTool(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
-        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
-        if len(kept) == len(declared_tools(payload)):
+        declared = declared_tools(payload)
+        left = [tool for tool in declared if json_digest(tool) != self.digest]
+        if len(left) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        choice = _remaining_choice(payload.get("tool_choice"), left)
         tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
         return _with_tools(changed, tools, choice)
 
@@ -254,6 +255,7 @@ def _with_tools(
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     """Return a choice among the `tools` that are left; None if it may mean another."""
+    # A call may have been demanded of the tool that is gone.
     if choice == "required":
         return None
     if not isinstance(choice, Mapping):
@@ -324,22 +326,25 @@ class LeaveOutStrict(RequestRepair):
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _not_strict(payload["tools"])
-        changed["input"] = [
-            (
-                {**item, "tools": _not_strict(item["tools"])}
-                if item_type(item) == ADDED_TOOLS
-                else item
-            )
-            for item in payload["input"]
-        ]
+        changed["input"] = [_with_lax_tools(item) for item in payload["input"]]
         return changed
 
 
+def _with_lax_tools(item: Item) -> Item:
+    """Return an item in whose tools no function says whether it is strict."""
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": _not_strict(item["tools"])}
+
+
 def _not_strict(tools: Iterable[Item]) -> list[Item]:
-    return [
-        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
-        for tool in tools
-    ]
+    lax: list[Item] = []
+    for tool in tools:
+        if tool.get("type") == "function":
+            lax.append(_without_key(tool, ("strict",)))
+        else:
+            lax.append(tool)
+    return lax
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,8 +374,8 @@ class MoveMessages(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The model's server does not take text between a tool call and its result: "
-            "sending the text behind it."
+            "The model's server does not accept text between a tool call and its result: "
+            "moving the text after it."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -419,12 +424,12 @@ def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
-    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+    return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
 def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
     """Return the digests of the tools that a server does not take."""
-    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:

@@ -34,8 +34,8 @@ from openai_responses.repairs.request_repairs import (
     sent_request,
 )
 from openai_responses.requests.parameters import (
-    ADMINISTRATORS_KEYS,
-    CALLERS_KEYS,
+    ACCOUNT_KEYS,
+    ANSWER_KEYS,
     parameter_error,
     read_parameters,
     with_known_keys,
@@ -71,7 +71,7 @@ class ResponsesRequest(BaseModel):
     input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
-    store: bool = False
+    store: bool = False  # the API's default keeps a response for 30 days or more
     background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
@@ -117,7 +117,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -165,7 +165,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings) or None,
+        "text": _text_object(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -173,11 +173,11 @@ def build_request(
         fields["background"] = True
         fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    if reasons:
+    with_reasoning = False
+    if facts.reasoning or effort is not None:
         fields["reasoning"] = _reasoning(model, effort, given, settings)
-    with_reasoning = reasons and settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning) or None
+        with_reasoning = settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -187,11 +187,13 @@ def _keep_what_fits(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove the sampling that the model rejects, and limit the length of the answer."""
+    # "logprobs are not supported with reasoning models." (recorded, 630)
     if not _takes_sampling(facts.sampling, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
     if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
 
@@ -227,14 +229,14 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    """Return what the response is to hold beside its output."""
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+    """Return what the response is to hold beside its output; None for nothing."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
     for tool in tools:
         name = tool_kind(tool).include
         if name:
             wanted.append(name)
-    return wanted
+    return wanted or None
 
 
 def _reasoning(
@@ -242,6 +244,8 @@ def _reasoning(
 ) -> dict[str, Any] | None:
     """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
+    # `auto` means `all_turns` on gpt-5.6 and gpt-6-astra, and the current turn before
+    # (recorded). An effort of `none` has no reasoning to sum up.
     thinks = (effort or facts.default_effort) != "none"
     ours = {
         "effort": effort,
@@ -257,13 +261,13 @@ def _reasoning(
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
-    return own
+    return own or None
 
 
 _READ_OTHERWISE = (

@@ -54,8 +54,12 @@ def function_parameters(
     form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
     LARGEST_SCHEMA or of more than 64 levels.
     """
+    # Whoever runs a tool server chooses the size; each of its schemas is walked in each
+    # request.
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
+    # Without `type: object` at the root, or with a choice there, the whole request is
+    # refused (vercel/ai 7005, janhq/jan 7017).
     parameters = _object_without_choice(copy.schema)
     is_plain_object = (
         not copy.schema.keys() & _REFUSED_AT_THE_ROOT
@@ -143,9 +147,13 @@ def _is_portable_pattern(pattern: object) -> bool:
     """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
     if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
         return False
+    # gpt-5.5 and gpt-5.6 answer 400 "regex lookaround is not supported", gpt-5.4 ends
+    # the stream with a bare `server_error` (anomalyco/opencode 32073, vercel/ai 20021).
     if _READ_DIFFERENTLY.search(pattern):
         return False
     try:
+        # OpenAI's validator is Python's `jsonschema`: `\p{L}` "is not a 'regex'"
+        # (Alishahryar1/free-claude-code 1730).
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
         return False
@@ -272,6 +280,8 @@ class _SchemaCopy:
             elif keyword in _NEEDED_FOR_STRICT_MODE:
                 self.is_exact = False
         types = json_types(copy.get("type"))
+        # An object without `properties` is refused, also without strict mode (forgecode
+        # 1359), and so is an array without `items`.
         if "object" in types:
             copy.setdefault("properties", {})
         if "array" in types:
@@ -358,6 +368,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
 
     The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
     """
+    # A reference of megabytes would be split into as many steps.
     if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
     start, *steps = reference.split("/")

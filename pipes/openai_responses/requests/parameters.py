@@ -1,7 +1,7 @@
 """The caller's parameters, in the names and forms of the API.
 
-Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
-means not given. A value that no API takes is left out, and the log says it: a chat must
+Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
+not given. A value that no API takes is left out, and the log says it: a chat must
 not fail because of one.
 """
 
@@ -14,7 +14,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
 
-CALLERS_KEYS = (
+ANSWER_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -23,9 +23,9 @@ CALLERS_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
+"""What shapes the caller's own answer and nothing else."""
 
-ADMINISTRATORS_KEYS: Mapping[str, str] = {
+ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -38,7 +38,7 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
+"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""

@@ -75,18 +75,15 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+    return Origin(resolve_model(model).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -135,30 +132,39 @@ def is_approval_request(item: JsonObject) -> bool:
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
-    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    acts = (
-        position
-        for position, item in enumerate(items)
-        if not (is_call_output(item) or _is_response(item))
-        and item.get("call_id") not in refused
-    )
-    last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (position > last, item)
-        for position, item in enumerate(items)
-        if _is_response(item)
+        item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    kept: list[Item] = []
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
     for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
 
 
-def _asked_id(item: JsonObject) -> object:
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -166,6 +172,7 @@ def _asked_id(item: JsonObject) -> object:
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
     outputs = {
         item["call_id"]: item
         for item in items
@@ -215,10 +222,12 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))  # refused beside what is encrypted
+        return _without(kept, ("content",))
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
@@ -290,7 +299,9 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
@@ -301,6 +312,8 @@ def _required_fields(item: Item) -> Item:
 
 def _new_id(own: str) -> str:
     """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own

@@ -31,6 +31,7 @@ from openai_responses.requests.json_schema import (
 )
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names of tools; any other is refused (openai/codex 1289)."""
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_SHOWN_OF_NAME = 64
 _STEM = 51
@@ -112,6 +113,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
+"""Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
 def _spelling(name: str) -> str:
@@ -256,6 +258,7 @@ def responses_tool_choice(
 
 def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
+    # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -293,6 +296,8 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
     strict_budget = strict_left if wanted else None
     schema, is_strict = function_parameters(parameters, strict_budget)
+    # `strict` is always stated: without it the API makes the function strict, and each
+    # optional property a required one (recorded, 219 of 219).
     return {**tool, "parameters": schema, "strict": is_strict}
 
 
@@ -324,6 +329,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     }
     if sent in types:
         return {"type": types[sent], "name": sent}
+    # A name that is none of a function may be that of a server, or a hosted tool's type.
     for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}

@@ -22,8 +22,11 @@ from openai_responses.requests.tools import tool_identity
 _LONGEST_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MAX_DECLARED_TOOLS = 128
+"""Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
+"""What a `configuration_update` can change (types of openai-python 3.54.0)."""
 _UNSTATED = (None, {"type": "json_object"})
+"""Values that it cannot state: its format is a text or a `json_schema`."""
 
 
 class Turn(NamedTuple):
@@ -139,6 +142,8 @@ def append_turns(
     `turns` are those of its model from the last one that begins; `kinds` are the types
     of items that may be appended. In pro mode the configuration stays in the request.
     """
+    # "The 'configuration_update' item type is not supported with pro or tournament
+    # models." (OpenRouter, of gpt-6-astra)
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
@@ -151,6 +156,7 @@ def append_turns(
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
+        # A server's fields may be secret, so turns do not store it (`record_turn`).
         servers = [tool for tool in offered if tool["type"] == "mcp"]
         fields["tools"] = [*servers, *base["tools"]] or None
         added = [item for group in items.values() for item in group]
@@ -177,6 +183,8 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
     """Return a choice that leaves out what is declared and not offered any more."""
+    # A tool that is not offered any more stays declared: without it the beginning would
+    # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
     identities = {tool_identity(tool) for tool in offered}
     left = [tool for tool in declared if tool_identity(tool) in identities]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):

@@ -2,7 +2,7 @@
 
 Each event loop has one session. The first run that borrows it opens it. It is closed
 when no run has used it for a while, or when its owner is gone: a host that replaces a
-pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+client does not tell the old one. Errors of aiohttp become errors of this package here.
 """
 
 import asyncio
@@ -27,10 +27,13 @@ import aiohttp
 
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import (
+    COMPRESSED,
     SENTENCES,
     UNREADABLE,
-    check_valves,
+    Ending,
+    failure_fault,
     failure_sentence,
+    refusal_fault,
     refusal_sentence,
 )
 from openai_responses.endpoint import Endpoint, proxy_for
@@ -40,12 +43,14 @@ from openai_responses.errors import (
     ApiRefused,
     ConnectionFailed,
     Failure,
+    InvalidRequest,
+    InvalidSetting,
     ResponsesError,
+    SettingFault,
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
     read_api_error,
-    valve_error,
 )
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
@@ -120,7 +125,7 @@ def _new_session() -> aiohttp.ClientSession:
 
     Proxies of the environment are looked up by this package, because trust_env would
     also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    must not be sent for another.
     """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
@@ -131,6 +136,8 @@ def _new_session() -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
         auto_decompress=False,
     )
 
@@ -256,16 +263,20 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
-        while chunk := await self.read_any():
+        chunk = await self.read_any()
+        while chunk:
             body += chunk
             if len(body) > most_bytes:
                 raise AnswerTooLarge
+            chunk = await self.read_any()
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -276,7 +287,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
+            raise _unreadable_answer(UNREADABLE) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -319,8 +330,13 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -334,7 +350,8 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -369,7 +386,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
+"""Files of certificates that are remembered; a client usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -424,6 +441,8 @@ class Connections:
             sent = session.request(
                 "GET" if body is None else "POST",
                 url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
@@ -439,7 +458,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -460,8 +479,9 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -528,26 +548,34 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
+        raise _connection_failed(error, endpoint.host) from None
     except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
 
 
-def _network_sentence(error: Exception, host: str) -> str:
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
 
 
 async def container_file(

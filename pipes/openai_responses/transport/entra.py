@@ -2,7 +2,7 @@
 
 The package `azure-identity` finds out who this server is: a managed identity, a workload
 identity, the variables `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET`,
-or a login of Azure's programs. Open WebUI installs it; it is looked up when it is used.
+or a login of Azure's programs. It is looked up when it is used.
 The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
 """
 
@@ -63,8 +63,9 @@ class EntraTokens:
             token = self._credential.get_token(scope)
         except ImportError:
             raise InvalidRequest(
-                "AUTH is `entra_id`, but this server has no package azure-identity. An "
-                "administrator has to install it, or to choose another AUTH."
+                "Tokens of Microsoft Entra ID need the package azure-identity, which "
+                "this server does not have. An administrator has to install it, or to "
+                "choose another kind of authentication."
             ) from None
         except Exception as error:  # whatever the package and its network raise
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]

@@ -9,7 +9,7 @@ connection is alive.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from openai_responses.errors import (
     MalformedEvent,
     read_api_error,
 )
-from openai_responses.items import Item
+from openai_responses.items import ITEM_KINDS, Item
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
@@ -87,6 +87,7 @@ class EventStreamDecoder:
         lines = text.splitlines()
         self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -166,6 +167,9 @@ class ItemAdded(NamedTuple):
 class ItemDone(NamedTuple):
     """The item as it counts, byte for byte.
 
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
@@ -228,6 +232,7 @@ _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
 _END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
 
@@ -349,7 +354,11 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -365,22 +374,32 @@ class _TextEvent(NamedTuple):
     """The field of the whole text, in the event that ends it."""
 
 
-_TEXT_EVENTS = (
+_PART_EVENTS = (
     _TextEvent("output_text", "text", "content_index", "text"),
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
 def _text_readers() -> dict[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
+    for name, kind, part, whole in _text_events():
         readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers

@@ -141,16 +141,14 @@ GONE_FILE = (
     "send it again."
 )
 _UNKNOWN_PICTURE = (
-    "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
-    "does not move: convert it and send it again."
+    "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
+    "without animation: convert it and send it again."
 )
 _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = (
-    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
-)
+_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -159,7 +157,7 @@ _LONGEST_URL = 66_000_000
 _MAX_PICTURES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"[An image or file is left out: one request takes {_MAX_PICTURES} images and "
     f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
@@ -330,12 +328,12 @@ def _with_readable_images(
 
     The host puts the attached pictures into a message in their order, without names.
     """
-    count = sum(bool(part.get("image_url")) for part in message.content)
-    if not count:
+    images = [part for part in message.content if part.get("image_url")]
+    if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != count:
-        names = [""] * count
+    if len(names) != len(images):
+        names = ["" for _ in images]
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -357,13 +355,13 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
         readable = _readable_url(url)
         problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
     if not readable:
-        return problem.format(name or "A picture")
+        return problem.format(name or "An image")
     return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
@@ -429,7 +427,7 @@ def _assign_images(
     """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
+        shares = [0 for _ in outputs]
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []

@@ -28,10 +28,10 @@ from owui_chat.citations import (
     chat_annotations,
     strip_tracking,
 )
+from owui_chat.commentary import closing_commentary
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
 from owui_chat.render.chunks import Chunk, Chunks, error_chunk, host_usage
-from owui_chat.storage.output_carrier import closing_commentary
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -148,7 +148,8 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    call_id, name = item["call_id"], item.get("name")
+    call_id = item["call_id"]
+    name = item.get("name")
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}

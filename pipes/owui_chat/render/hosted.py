@@ -55,7 +55,7 @@ class HostedItems:
         """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
+            card = HOSTED_CARDS.get(item_type(event.item))
             if card:
                 self._open[index] = card(self._shown)
         if index in self._open:
@@ -87,9 +87,9 @@ class _HostedItem:
         raise NotImplementedError
 
 
-_REFUSED = "The picture was not drawn: the safety system refused it."
-_FAILED = "The picture could not be drawn."
-_BROKE_OFF = "The answer broke off before the picture was finished."
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
 
 
 class _ImageHostItem(_HostedItem):
@@ -98,7 +98,7 @@ class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
-                yield status_chunk("Drawing a picture")
+                yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
@@ -116,7 +116,7 @@ class _ImageHostItem(_HostedItem):
         if notes:
             yield from self._note(notes[0])
         elif event.item.get("result"):
-            yield status_chunk("Picture drawn")
+            yield status_chunk("Image generated")
         else:
             yield from self._note(_failure(event.item))
 
@@ -137,7 +137,7 @@ def _failure(item: Item) -> str:
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
-_BROKEN_CODE = "The answer broke off before the code had run."
+_BROKEN_CODE = "The answer was interrupted before the code had run."
 
 
 class _CodeHostItem(_HostedItem):
@@ -249,13 +249,14 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
 
 def _list_message(item: Item) -> str:
     """Return the status line about the list of a remote server's tools."""
-    label, tools = item.get("server_label"), item.get("tools")
+    label = item.get("server_label")
+    tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,

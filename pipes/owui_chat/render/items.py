@@ -37,7 +37,6 @@ from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
 from owui_chat.render.chunks import Chunk, Chunks, host_event
-from owui_chat.storage.output_carrier import record_item
 
 
 def call_host_item(item: Item) -> Item:
@@ -51,7 +50,8 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
+    call_id = event.item["call_id"]
+    output = event.item["output"]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
@@ -241,7 +241,7 @@ class OutputItems:
         `place` is that of the item whose text follows.
         """
         before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
+        record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])

@@ -18,7 +18,6 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
-from openai_responses.models.usage import Usage, format_money
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
@@ -26,7 +25,9 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
+from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
+from owui_chat.commentary import closing_commentary
 from owui_chat.events import (
     AnswerEvent,
     Marker,
@@ -50,46 +51,6 @@ from owui_chat.render.items import (
     message_host_item,
     reasoning_host_item,
 )
-from owui_chat.storage.output_carrier import closing_commentary
-from owui_chat.wording import plural
-
-
-def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known.
-
-    The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
-    parts = [f"{word} {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(format_money(ended.cost))
-    if notes:
-        parts.append(plural(notes, "note"))
-    if ended.usage_note:
-        parts.append(ended.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
@@ -216,8 +177,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            seconds = self._now() - self._began
-            yield status_chunk(_closing_line(seconds, event, self._notes))
+            yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
@@ -231,6 +191,17 @@ class NativeRenderer:
         if event.ending.is_failure:
             return self._notes > 0
         return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""

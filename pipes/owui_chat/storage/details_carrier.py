@@ -113,7 +113,8 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
+    head = entries[0]
+    carried = entries[1:]
     if is_signed(head, sign, carried):
         items = [_carried_item(entry) for entry in carried]
         return _detail_turn(head, items, head.get("notes"))
@@ -154,7 +155,8 @@ def _items_of_others(
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
     """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
+    item = entry["item"]
+    shown = entry.get("shown")
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
     return item, shown if isinstance(shown, str | int) else ""

@@ -32,7 +32,8 @@ _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """Without one a text has no marker, and a search for them is cheap."""
 _MAX_PASSES = 5
-_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
 """The digits of a zero-width block, eight for each character of an id."""
 
 

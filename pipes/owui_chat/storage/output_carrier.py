@@ -13,10 +13,6 @@ from openai_responses.items import (
     content_parts,
     is_call,
     is_call_output,
-    is_commentary,
-    item_type,
-    message_text,
-    open_calls,
 )
 from openai_responses.json_input import (
     JsonObject,
@@ -25,9 +21,8 @@ from openai_responses.json_input import (
     as_text,
     value_at,
 )
-from openai_responses.requests.replay import is_approval_request
 from owui_chat.code import CODE_CARD, code_text
-from owui_chat.events import StoredRecord
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -38,35 +33,20 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.records import message_key
 
-COMMENTARY_TYPE = "openai_responses:remark"
-
-
-def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run or of its last response."""
-    if open_calls(output):
-        return None
-    for item in reversed(output):
-        if is_call(item) or is_call_output(item) or is_approval_request(item):
-            return None
-        if item_type(item) == "message" and message_text(item).strip():
-            return item if is_commentary(item) else None
-    return None
-
-
 _RECORD_TYPE = "openai_responses:kept"
 _RECORD_ID = "kept_"
 
 
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
+def record_item(ulid: str, value: JsonObject) -> Item:
+    """Return a record as an item of the output; `before` is empty for the end.
 
-    `before` is the id of the message item that follows; empty for the end.
+    Whoever shows the answer writes the id of the message item that follows into it.
     """
     return {
         "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
+        "id": f"{_RECORD_ID}{ulid}",
+        "before": "",
+        "kept": dict(value),
     }
 
 
@@ -181,8 +161,8 @@ def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
             continue
         elif item.get("type") == COMMENTARY_TYPE:
             by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
+        elif _host_text(item):
+            start, place = _find_text(answer, place, item)
             if start:
                 by_id[_item_id(item)] = start
             if start and place:
@@ -191,17 +171,19 @@ def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
 
 
 def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
+    answer: Sequence[ChatPart], place: _Place, item: Item
 ) -> tuple[_Place | None, _Place | None]:
     """Return where the next text of a run begins, and where it ends.
 
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
+    text = _host_text(item)
     number, offset = place
     whole = _part_text(answer, number)
     if offset and offset == len(whole):
-        number, offset = number + 1, 0
+        number += 1
+        offset = 0
         whole = _part_text(answer, number)
     gap = "\n" if offset else ""
     if whole.startswith(gap + text, offset):

@@ -31,11 +31,11 @@ from openai_responses.items import (
 from openai_responses.loop.events import ResponseDone, RunDone
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.commentary import closing_commentary
 from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.records import (
     UNSHOWN_TEXT,
     Record,
@@ -130,8 +130,10 @@ class Recorder:
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
             name, _ = self._new_record()
-            origin, sign = self._scope.origin, self._scope.sign
-            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            yield TurnDetails(details)
 
     def _take_turn(self) -> list[tuple[Item, str]]:
         """Return the items of the response that has ended, each with its shown text.

@@ -157,14 +157,18 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = _keep_unsigned_safe(payload)
     if not payload:
         return None
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
+    created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
         model=model,
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
+        origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -181,9 +185,8 @@ def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
 
     The chat has the text of the last message only: it stands behind the marker.
     """
-    heads, last = payload[:-1], payload[-1:]
-    items = [item for item in heads if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *last])
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
     return tuple(item for item in safe if item is not None)
 
 

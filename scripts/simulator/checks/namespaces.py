@@ -30,7 +30,8 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
             continue
-        path, name = f"input[{index}].namespace", item["name"]
+        path = f"input[{index}].namespace"
+        name = item["name"]
         given = item.get("namespace")
         if given is None and name in (deferred | added) - flat:
             raise Refusal(

@@ -26,6 +26,7 @@ STORE_ID = re.compile("vs_")
 MAX_STORES = 2
 MAX_RESULTS = 50
 MAX_DOMAINS = 100
+FIRST_SERIES_THAT_CHOOSES_ADDED_TOOLS = (5, 6)
 COUNTRY = re.compile(r"[A-Za-z]{2}")
 DOMAIN = re.compile(r"[^\s/:]+(?:/\S*)?")
 Tool = Mapping[str, Any]
@@ -172,8 +173,7 @@ def check_choice(body: Tool, model: ModelFacts) -> None:
     declares can be named from gpt-5.6 on.
     """
     choice = body.get("tool_choice")
-    lists = list_tools(body)[: None if model.series >= (5, 6) else 1]
-    tools = [tool for _, listed in lists for tool in listed]
+    tools = _tools_to_choose(body, model)
     if choice == "required" and not tools:
         raise Refusal(
             "Tool choice 'required' must be specified with 'tools' parameter.",
@@ -181,13 +181,30 @@ def check_choice(body: Tool, model: ModelFacts) -> None:
         )
     if not isinstance(choice, dict):
         return
-    allows = choice["type"] == "allowed_tools"
-    if allows and not choice["tools"]:
+    if choice["type"] != "allowed_tools":
+        _check_chosen(choice, choice["type"], tools)
+        return
+    if not choice["tools"]:
         raise refuse_empty_array("tool_choice.tools")  # assumed
-    for chosen in choice["tools"] if allows else [choice]:
-        if not any(is_chosen(tool, chosen) for tool in tools):
-            name = (allows and chosen.get("name")) or chosen["type"]
-            raise Refusal(
-                f"Tool choice '{name}' not found in 'tools' parameter.",
-                param="tool_choice",
-            )
+    for allowed in choice["tools"]:
+        _check_chosen(allowed, allowed.get("name") or allowed["type"], tools)
+
+
+def _tools_to_choose(body: Tool, model: ModelFacts) -> list[Tool]:
+    """Return the tools that a choice can name."""
+    lists = list_tools(body)
+    if model.series < FIRST_SERIES_THAT_CHOOSES_ADDED_TOOLS:
+        lists = lists[:1]
+    return [tool for _, listed in lists for tool in listed]
+
+
+def _check_chosen(chosen: Tool, name: str, tools: Sequence[Tool]) -> None:
+    """Raise the refusal of a choice that names none of the tools.
+
+    Source: OpenAI's agents SDK.
+    """
+    if not any(is_chosen(tool, chosen) for tool in tools):
+        raise Refusal(
+            f"Tool choice '{name}' not found in 'tools' parameter.",
+            param="tool_choice",
+        )

@@ -81,7 +81,8 @@ def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
 
 def _say_long_word(_request: ValidRequest, options: Options) -> Reply:
     """Say one word that is longer than most readers' line limit."""
-    word = "x" * (options.number("bytes") or 1_048_576)
+    length = options.number("bytes") or 1_048_576
+    word = "x" * length
     return make_reply(THINKING, build_message(f"A long word: {word} and its end."))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_sample import (
+from agents.sample import (
     ScriptedProvider,
     WeatherTool,
     answered,
@@ -17,6 +17,7 @@ from agent_sample import (
     metadata_of,
     question,
 )
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
@@ -24,10 +25,11 @@ from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.endings import MISALIGNMENT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
-from run_sample import call, message
-from skipping_loop import run_skipping
+from runs.sample import call, message
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules
 
 SAID = message("9", "All is done.")
 
@@ -58,7 +60,7 @@ class Crew:
 
     async def work(self, *tools: Any, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
-        rules, _ = read_rules(more.pop("rules", ""), "the valves")
+        rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
         own = OwnToolSettings(
             tools=tools, delegates=True, approver=Approver(rules), asks_in_chat=True
         )

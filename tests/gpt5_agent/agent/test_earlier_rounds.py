@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_sample import (
+from agents.host_chat import HostChat
+from agents.sample import (
     ENDPOINT,
     REPEATED,
     ScriptedProvider,
@@ -20,22 +21,23 @@ from agent_sample import (
     question,
     states,
 )
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.tools.confirmations import compute_permission
 from gpt5_agent.tools.host_calls import find_own_names
-from host_chat import HostChat
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.details_carrier import write_details
-from run_sample import message, reasoning, without
-from skipping_loop import run_skipping
+from runs.sample import message, reasoning, without
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.", "final_answer")
@@ -60,7 +62,7 @@ def chat_of(
 ) -> HostChat:
     """A chat whose model gives these answers."""
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
-    rules, _ = read_rules(more.pop("rules", ""), "the valves")
+    rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
     approver = Approver(rules, other_names=more.pop("other_names", lambda _: ()))
     own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
     asked = question(own=own, **{"body": BODY, **more})

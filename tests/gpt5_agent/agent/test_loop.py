@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_sample import (
+from agents.sample import (
     REPEATED,
     ScriptedProvider,
     WeatherTool,
@@ -20,6 +20,7 @@ from agent_sample import (
     question,
     states,
 )
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import (
     ExecutionEnded,
@@ -35,13 +36,12 @@ from openai_responses.loop.tools import CallLimits
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import ItemAdded
-from run_sample import message, reasoning
-from skipping_loop import run_skipping
+from runs.sample import message, reasoning
+from runs.tools import endless
 from strategies.guard import TOOL_FAILED_TEXT
 from strategies.guide import Guide
 from strategies.metadata import RunMetadata
 from strategies.parameters import STRATEGY_NAMES, StrategyParameters
-from tool_sample import endless
 
 SAID = message("9", "It rains.")
 LIMIT = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_sample import (
+from agents.sample import (
     WeatherTool,
     answered,
     ending_of,
@@ -27,11 +27,11 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
 from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.details_carrier import write_details
-from run_sample import message, reasoning
-from runs import limits, simulated
-from signing import SIGN
+from runs.against_server import limits, simulated
+from runs.sample import message, reasoning
 from simulator import Simulator
 from simulator.faults import FailedStart
+from stand_in.signing import SIGN
 from strategies.context import ContextSource
 from strategies.guide import Guide
 from strategies.policy import build_system_instruction

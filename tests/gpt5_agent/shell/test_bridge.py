@@ -25,6 +25,7 @@ class Work:
         self.begun = threading.Event()
         self.closed = threading.Event()
         self.at_ends = 0
+        self.calls = 0
 
     async def pieces(
         self, *texts: str, then: str = ""
@@ -38,6 +39,15 @@ class Work:
                 await asyncio.Event().wait()
             if then == "failure":
                 raise ValueError("broken")
+        finally:
+            self.closed.set()
+
+    async def rounds(self) -> AsyncGenerator[AnswerPiece, None]:
+        """Ask, and show what came, again and again."""
+        try:
+            while True:
+                self.calls += 1
+                yield f"round {self.calls}"
         finally:
             self.closed.set()
 
@@ -119,14 +129,9 @@ def test_silence_beats(bridge: AsyncBridge, work: Work) -> None:
     assert not work.closed.is_set()
 
 
-@pytest.mark.parametrize("seen", [0, 1])
-def test_a_reader_who_left_ends_silent_work(
-    hasty: AsyncBridge, work: Work, seen: int
-) -> None:
-    """Without a pull for the time of the lease it is cancelled, also without a first."""
-    reading = hasty.stream(work.pieces("one", then="silence"))
-    for _ in range(seen):
-        next(reading)
+def test_a_reader_who_never_came_ends_the_work(hasty: AsyncBridge, work: Work) -> None:
+    """Without a pull for the time of the lease it is cancelled."""
+    hasty.stream(work.pieces("one", then="silence"))
 
     assert work.closed.wait(60)
 
@@ -140,9 +145,20 @@ def test_a_reader_who_left_ends_work_that_goes_on(
     assert work.closed.wait(60)
 
 
+def test_nobody_reads_so_nothing_more_is_asked(hasty: AsyncBridge, work: Work) -> None:
+    """After Stop one call may be under way; no other one begins."""
+    reading = hasty.stream(work.rounds())
+    first_piece(reading)
+    seen = first_piece(reading)
+
+    assert work.closed.wait(60)
+    assert seen == "round 2"
+    assert work.calls <= 3
+
+
 def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:
     """A pull renews it, also one that waits for longer than it lasts."""
-    bridge = AsyncBridge(LAST, work.at_end, lease_seconds=2.0, beat_seconds=2.3)
+    bridge = AsyncBridge(LAST, work.at_end, lease_seconds=0.6, beat_seconds=0.7)
     reading = bridge.stream(work.pieces(then="silence"))
 
     assert next(reading) == KEEPALIVE_CHUNK

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gpt5_agent.ports import HostFileError
 from gpt5_agent.shell.host_files import HostFiles
-from upstream import free_port
+from upstream.server import free_port
 
 pytestmark = pytest.mark.asyncio
 

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from chats.pictures import PIXEL, PNG
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
-from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import OwnTools
 from openai_responses.loop.tools import ToolResult
-from picture_sample import PIXEL, PNG
 from toolbox.sandbox.tools import SandboxResult
 from toolbox.sandbox.workspaces import SandboxFile
 
@@ -165,7 +164,7 @@ async def test_key_for_files_is_hidden_and_costs_no_answer(
     log = AgentLog("ID")
     valves = Valves(OPEN_WEBUI_API_KEY=key)
 
-    files = open_host_files(valves, PipelineCaller(user_id="u-1"), log)
+    files = open_host_files(valves, "u-1", (), log)
     log.warn("key-of-an-account")
 
     assert "set OPEN_WEBUI_URL" in str(await files.read("f-1"))

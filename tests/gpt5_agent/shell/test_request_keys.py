@@ -9,7 +9,7 @@ import pytest
 from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent-requests.md"
 OPEN = AgentExpertSettings().caller_may_set
 
 CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
@@ -70,7 +70,7 @@ def test_words_that_open_nothing(may_set: str, words: str) -> None:
 def test_the_document_has_the_same_keys() -> None:
     """Each row of its table is kept, open, or left out as it says."""
     text = DOCUMENT.read_text("utf-8")
-    table = text.partition("## What a request may set")[2].partition("\n## ")[0]
+    table = text.partition("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \| (\w+) \|", table, re.MULTILINE)
     keys = {key: how for cell, how in rows for key in re.findall(r"`(\w+)`", cell)}
     body = dict.fromkeys(keys, "x")

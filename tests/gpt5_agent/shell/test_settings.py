@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from calls.valves import expert
 from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
@@ -19,7 +20,6 @@ from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from strategies.metadata import RunMetadata
-from valve_texts import expert
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -79,7 +79,7 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
 
 
 def test_the_request_wins() -> None:
-    """By the names in docs/agent.md."""
+    """By the names in docs/agent-requests.md."""
     found = asked(
         {
             "model": "gpt5_agent_strategies.gpt5_react",
@@ -213,16 +213,15 @@ def test_the_engine_gets_what_the_valves_say() -> None:
     )
 
     settings = found.settings
-    assert (settings.effort, settings.summary, settings.verbosity) == (
-        *("low", None, "high"),
-    )
-    assert (settings.stream, settings.parallel_tool_calls) == (True, False)
+    assert settings.effort == "low"
+    assert settings.summary is None
+    assert settings.verbosity == "high"
+    assert settings.stream is True
+    assert settings.parallel_tool_calls is False
     assert found.limits.retries.max_retries == 4
     assert found.limits.timeouts.idle == 77
-    assert (found.own_tools.limits.seconds, found.own_tools.limits.characters) == (
-        5,
-        2000,
-    )
+    assert found.own_tools.limits.seconds == 5
+    assert found.own_tools.limits.characters == 2000
 
 
 @pytest.mark.parametrize(
@@ -251,14 +250,15 @@ def test_nothing_chosen_is_left_to_the_model() -> None:
     """Defaults send no parameter that nobody asked for."""
     settings = asked().settings
 
-    assert (settings.effort, settings.summary, settings.verbosity) == (
-        *(None, "auto", None),
-    )
-    assert (settings.stream, settings.parallel_tool_calls) == (False, None)
+    assert settings.effort is None
+    assert settings.summary == "auto"
+    assert settings.verbosity is None
+    assert settings.stream is False
+    assert settings.parallel_tool_calls is None
 
 
 def test_streaming_can_be_switched_off() -> None:
-    """For organisations that may not; the reader gets the answer in one piece."""
+    """For organizations that may not; the reader gets the answer in one piece."""
     assert not asked({"stream": True}, ENABLE_STREAM=False).settings.stream
 
 

@@ -70,9 +70,18 @@ def test_every_effort_of_a_model_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("stored", "meant"),
     [
-        *((1, 1), (30, 30), (0, 1), (31, 30), (-5, 1), (1e300, 30), (math.inf, 30)),
-        *((" 7 ", 7), ("7.9", 7), (7.9, 7), (True, 6), ("", 6), ("many", 6)),
-        *((None, 6), (math.nan, 6), ([1], 6), ({"a": 1}, 6)),
+        (1, 1),
+        (30, 30),
+        (0, 1),
+        (31, 30),
+        (math.inf, 30),
+        (" 7 ", 7),
+        (7.9, 7),
+        (True, 6),
+        ("many", 6),
+        (None, 6),
+        (math.nan, 6),
+        ({"a": 1}, 6),
     ],
 )
 def test_iterations_are_clamped(stored: object, meant: int) -> None:
@@ -85,26 +94,27 @@ def test_iterations_are_clamped(stored: object, meant: int) -> None:
 BAD: list[object] = [None, [], {"a": 1}, "nonsense", -1, 10**400, math.nan, b"\xff"]
 
 
-@pytest.mark.parametrize("name", Valves.model_fields)
 @pytest.mark.parametrize("value", BAD, ids=repr)
-def test_nothing_that_is_stored_is_refused(name: str, value: object) -> None:
+def test_nothing_that_is_stored_is_refused(value: object) -> None:
     """A refusal would end the whole server, and quote the value (R5, R30)."""
-    valves = Valves.model_validate({name: value, "UNKNOWN": value})
+    for name in Valves.model_fields:
+        valves = Valves.model_validate({name: value, "UNKNOWN": value})
 
-    assert Valves.model_validate(valves.model_dump()) == valves
-    json.dumps(valves.model_dump(), allow_nan=False)
+        assert Valves.model_validate(valves.model_dump()) == valves, name
+        json.dumps(valves.model_dump(), allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, d in PROPERTIES.items() if d["default"] == ""]
-)
-def test_an_unset_text_is_null(name: str) -> None:
+def test_an_unset_text_is_null() -> None:
     """The page saves no empty field; empty texts that were stored are unset too."""
-    stored = Valves.model_validate({name: ""})
+    empty = [name for name, drawn in PROPERTIES.items() if drawn["default"] == ""]
+    stored = Valves.model_validate(dict.fromkeys(empty, ""))
+    loaded = Valves(**stored.model_dump())
 
-    assert stored.model_dump()[name] is None
-    assert json.loads(stored.model_dump_json())[name] is None
-    assert getattr(Valves(**stored.model_dump()), name) == ""
+    assert empty
+    for name in empty:
+        assert stored.model_dump()[name] is None, name
+        assert json.loads(stored.model_dump_json())[name] is None, name
+        assert getattr(loaded, name) == "", name
 
 
 @pytest.mark.parametrize("name", sorted(SECRETS))

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from agent_sample import ScriptedProvider, WeatherTool, calls, events_of, question
+from agents.sample import ScriptedProvider, WeatherTool, calls, events_of, question
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin
-from run_sample import message, reasoning
-from signing import SIGN
-from skipping_loop import run_skipping
+from runs.sample import message, reasoning
+from stand_in.signing import SIGN
 from strategies.metadata import RunMetadata
 
 Json = dict[str, Any]
@@ -88,7 +88,7 @@ def test_what_an_answer_took_is_one_line() -> None:
     used = Usage(input=13_000, output=946, total=13_946)
     took = RunMetadata("gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, 0.00002, used)
 
-    told = "1 round, 0 tool calls, 13,946 tokens, 0.2 s, $0.00002"
+    told = "Finished in under a second · 1 round · 13,946 tokens · $0.00002"
     assert took.describe() == told
 
 
@@ -99,7 +99,9 @@ def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
     statuses = host_events(chunks, "status")
     [told] = [one for one in statuses if one["action"] == "execution_metadata"]
     assert told["done"] is True
-    assert told["description"].startswith("2 rounds, 1 tool call, 30 tokens, ")
+    assert told["description"].startswith(
+        "Finished in under a second · 2 rounds · 1 tool call · 30 tokens"
+    )
     assert told["execution_metadata"]["total_tokens"] == 30
     usages = [chunk["usage"] for chunk in chunks if "usage" in chunk]
     assert [usage["total_tokens"] for usage in usages] == [30]

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from agent_sample import ScriptedProvider, WeatherTool, calls, question
+from agents.sample import ScriptedProvider, WeatherTool, calls, question
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver
-from run_sample import message, reasoning
+from runs.sample import message, reasoning
 from simulator import Simulator
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -99,7 +99,7 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
             "= Rain in Bern.\n",
             "[thinking]\n",
             "It rains.\n",
-            "[2 rounds, 1 tool call, ",
+            "[Finished in under a second · 2 rounds · 1 tool call · ",
             "[idle]\n> ",
         ):
             await desk.sees(text)

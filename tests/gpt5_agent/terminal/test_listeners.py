@@ -11,7 +11,7 @@ import pytest
 
 from gpt5_agent.ports import Listener
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

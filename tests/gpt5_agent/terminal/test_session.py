@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent_sample import ScriptedProvider, WeatherTool, calls, question
+from agents.sample import ScriptedProvider, WeatherTool, calls, question
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -22,9 +23,8 @@ from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver
 from openai_responses.requests.replay import Origin, replay_output
-from run_sample import message, reasoning
-from signing import SIGN
-from skipping_loop import run_skipping
+from runs.sample import message, reasoning
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")
@@ -131,12 +131,13 @@ class Conversation:
 
     def _answer(self, request: ToolCallRequested) -> None:
         """Answer twice: the second answer must find nobody."""
-        for _ in range(0 if self._approves is None else 2):
-            self.taken.append(
-                self.session.provide_confirmation(
-                    request.confirmation_id, self._approves is True
-                )
+        if self._approves is None:
+            return
+        for _ in range(2):
+            taken = self.session.provide_confirmation(
+                request.confirmation_id, self._approves
             )
+            self.taken.append(taken)
 
 
 @pytest.mark.parametrize("make", [Notebook, Page])

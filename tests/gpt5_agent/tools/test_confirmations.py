@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent_sample import calls
+from agents.sample import calls
 from gpt5_agent.tools.confirmations import (
     build_confirmation_request,
     build_question_call,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mutations import within
 from openai_responses.requests.tools import responses_tools
-from schema_forms import argument_error, drop_optional_nulls
-from schema_strategies import VALUES, Schema
+from strictness.forms import argument_error, drop_optional_nulls
+from strictness.mutations import within
+from strictness.strategies import VALUES, Schema
 
 NESTED: Schema = {
     "type": "object",

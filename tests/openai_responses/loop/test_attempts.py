@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-import wire_events as wire
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
-from run_log import log_of
-from runs import AT_ONCE, asking, limits
-from upstream import (
+from runs.against_server import AT_ONCE, asking, limits
+from runs.log import log_of
+from upstream import wire
+from upstream.server import (
     KEY,
     Answerer,
     Upstream,

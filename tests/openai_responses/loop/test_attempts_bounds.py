@@ -2,20 +2,20 @@
 
 import pytest
 
-import wire_events as wire
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ItemDone, TextDelta
-from runs import asking, end_of, report, report_of, simulated
+from runs.against_server import asking, end_of, report, report_of, simulated
 from simulator import Simulator
-from upstream import streaming
+from upstream import wire
+from upstream.server import streaming
 
 pytestmark = pytest.mark.asyncio
 
 MEGABYTE = 1 << 20
-TOO_LARGE = "sent more than this pipe accepts for one answer"
+TOO_LARGE = "sent more data than is accepted for one answer"
 
 
 def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
@@ -55,7 +55,7 @@ async def test_drip_is_a_silence(connections: Connections, sim: Simulator) -> No
 
 
 async def test_compressed_answer(connections: Connections, sim: Simulator) -> None:
-    """The sentence names the valve; a second attempt would cost money again."""
+    """A setting can be the cause; a second attempt would cost money again."""
     events = await report(
         connections, simulated(sim), asking("sim:chat,gzip hello"), small()
     )
@@ -63,7 +63,7 @@ async def test_compressed_answer(connections: Connections, sim: Simulator) -> No
     ending = end_of(events).ending
     assert ending.kind == "unreadable"
     assert "compressed" in ending.sentence
-    assert "BASE_URL" in ending.sentence
+    assert ending.fault.settings == ("base_url", "extra_headers")
     assert len(sim.requests) == 1
 
 

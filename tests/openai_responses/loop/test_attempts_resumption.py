@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-import wire_events as wire
-from joining import joined
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
 from openai_responses.loop.attempts import Limits
@@ -18,10 +16,12 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import TextDelta
-from run_log import log_of
-from runs import asking, end_of, notes_of, report, simulated
+from runs.against_server import asking, end_of, notes_of, report, simulated
+from runs.joining import joined
+from runs.log import log_of
 from simulator import RecordedRequest, Simulator
-from upstream import (
+from upstream import wire
+from upstream.server import (
     Answerer,
     Upstream,
     breaking,
@@ -381,7 +381,7 @@ async def test_a_response_that_somebody_cancelled(
     )
     ending = end_of(await task).ending
     assert (ending.kind, ending.code) == ("incomplete", "cancelled")
-    assert "cancelled at 127.0.0.1" in ending.sentence
+    assert "canceled on 127.0.0.1's side" in ending.sentence
     assert asked_for(sim.requests)[:2] == ["post", "cancel"]
     assert asked_for(sim.requests).count("cancel") == 1
 

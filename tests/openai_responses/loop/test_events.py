@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joining import joined
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from runs.joining import joined
 
 START = ItemAdded(0, {"type": "message"})
 END = ItemDone(0, {"type": "message"})

@@ -2,8 +2,8 @@
 
 import pytest
 
+from measures.work_count import Word, count_work
 from openai_responses.loop.growing_parts import GrowingParts
-from work_count import Word, count_work
 
 
 def end_of_many_parts(count: int, begun: str, ended: str) -> int:

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-import wire_events as wire
-from joining import joined
 from openai_responses.endings import COMPLETED, ending_of_failure
 from openai_responses.items import Item, item_texts
 from openai_responses.loop.events import ResponseDone, RunEvent
@@ -19,7 +17,9 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from run_log import log_of
+from runs.joining import joined
+from runs.log import log_of
+from upstream import wire
 
 
 def told(turn: ResponseState, *events: wire.Event) -> list[RunEvent]:
@@ -400,7 +400,9 @@ def test_incomplete_without_a_reason(details: object) -> None:
     told(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
     assert turn.ending.code is None
-    assert turn.ending.sentence == "The answer is not complete. Ask to continue."
+    assert (
+        turn.ending.sentence == "The answer is incomplete. Ask the model to continue."
+    )
 
 
 def test_failed() -> None:

@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joining import joined
 from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
     ItemAdded,
@@ -12,6 +11,7 @@ from openai_responses.transport.stream import (
     TextDone,
     join_deltas,
 )
+from runs.joining import joined
 
 ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from joining import joined
 from openai_responses.endings import Ending
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, item_texts
@@ -25,6 +24,7 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
+from runs.joining import joined
 
 FOLDER = Path(__file__).resolve().parents[2] / "streams"
 PATHS = sorted(FOLDER.glob("*.sse"))

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-import wire_events as wire
-from joining import joined
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
@@ -20,8 +18,7 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from run_log import log_of
-from runs import (
+from runs.against_server import (
     AT_ONCE,
     CANARY,
     asking,
@@ -31,8 +28,11 @@ from runs import (
     report_of,
     simulated,
 )
+from runs.joining import joined
+from runs.log import log_of
 from simulator import Simulator
-from upstream import (
+from upstream import wire
+from upstream.server import (
     Answerer,
     Upstream,
     breaking,
@@ -258,8 +258,12 @@ CREATED = wire.on_the_wire(wire.created())
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
-        (streaming(), "unreadable", "not as the Responses API does"),
-        (streaming(b": hello\n\n"), "unreadable", "not as the Responses API does"),
+        (streaming(), "unreadable", "did not answer like the Responses API"),
+        (
+            streaming(b": hello\n\n"),
+            "unreadable",
+            "did not answer like the Responses API",
+        ),
         (breaking(b""), "unreachable", "broke"),
         (streaming(CREATED), "cut", "broke"),
         (breaking(CREATED), "cut", "broke"),
@@ -342,9 +346,9 @@ def error_body(**fields: str) -> str:
         (replying(error_body(), 429), "rate limit"),
         (replying(error_body(), 500), "(HTTP 500)"),
         (replying(error_body(), 503), "overloaded"),
-        (replying(error_body(), 400), "refused the request with HTTP 400."),
+        (replying(error_body(), 400), "rejected the request with HTTP 400."),
         (replying(error_body(), 200), "reported an error. Try again."),
-        (replying(error_body(code="server_error"), 200), "error of its own"),
+        (replying(error_body(code="server_error"), 200), "internal error"),
     ],
 )
 async def test_refusals(connections: Connections, answer: Answerer, words: str) -> None:
@@ -357,11 +361,11 @@ async def test_refusals(connections: Connections, answer: Answerer, words: str) 
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
-        (200, "unreadable", "not as the Responses API does"),
-        (400, "refused", "refused the request with HTTP 400."),
+        (200, "unreadable", "did not answer like the Responses API"),
+        (400, "refused", "rejected the request with HTTP 400."),
         (401, "refused", "does not accept the API key"),
         (403, "refused", "may not use gpt-5.6-sol"),
-        (404, "refused", "no Responses API at BASE_URL"),
+        (404, "refused", "no Responses API at the address"),
         (429, "refused", "rate limit"),
         (500, "refused", "(HTTP 500)"),
         (502, "refused", "(HTTP 502)"),
@@ -440,7 +444,7 @@ async def test_secrets_in_events(connections: Connections, event: wire.Event) ->
 @pytest.mark.parametrize(
     ("base_url", "kind", "words"),
     [
-        ("nowhere", "invalid", "BASE_URL is not an http"),
+        ("nowhere", "invalid", "is not an http or https address"),
         (f"http://user:{CANARY}@127.0.0.1/v1", "invalid", "user name or a password"),
         ("http://127.0.0.1:1/v1", "unreachable", "127.0.0.1 cannot be reached"),
     ],

@@ -14,9 +14,9 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from runs import asking, end_of, limits, simulated
+from runs.against_server import asking, end_of, limits, simulated
+from runs.tools import CITY, MemoryTools
 from simulator import Simulator
-from tool_sample import CITY, MemoryTools
 
 pytestmark = pytest.mark.asyncio
 

@@ -34,9 +34,9 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
-from runs import asking, end_of, limits
-from tool_sample import MemoryTools
-from upstream import Answerer, Upstream, in_turn, replying, started, streaming
+from runs.against_server import asking, end_of, limits
+from runs.tools import MemoryTools
+from upstream.server import Answerer, Upstream, in_turn, replying, started, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -272,7 +272,7 @@ async def test_an_error_in_a_stream_names_server_and_model(
     """Its code is an HTTP status; OpenAI is not blamed for it."""
     for code, words in (
         ("404", "The model gpt-5.6-sol does not exist"),
-        (500, "127.0.0.1 had an error of its own (HTTP 500)"),
+        (500, "127.0.0.1 reported an internal error (HTTP 500)"),
     ):
         error = {"code": code, "message": "The model `x` does not exist."}
         if code == 500:

@@ -8,8 +8,8 @@ import pytest
 from openai_responses.loop.events import Status
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
-from run_log import log_of
-from runs import limits, repairs_of, report, simulated
+from runs.against_server import limits, repairs_of, report, simulated
+from runs.log import log_of
 from simulator import Simulator
 from simulator.faults import (
     DELIVERIES,

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-import wire_events as wire
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.run import run
@@ -16,11 +15,12 @@ from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
-from run_log import log_of
-from runs import end_of, limits, repairs_of, report, simulated
+from runs.against_server import end_of, limits, repairs_of, report, simulated
+from runs.log import log_of
+from runs.tools import CITY, MemoryTools
 from simulator import Simulator
-from tool_sample import CITY, MemoryTools
-from upstream import Answerer, Upstream, in_turn, replying, streaming
+from upstream import wire
+from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -72,7 +72,7 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
     """Without verification there is none; the answer comes all the same."""
     events = await report(connections, simulated(unverified), asking(), TWICE)
     assert log_of(events)[0] == (
-        "repaired: The model's server does not take reasoning.summary: "
+        "repaired: The model's server does not accept reasoning.summary: "
         "answering without it."
     )
     assert repairs_of(events) == ["reasoning.summary"]

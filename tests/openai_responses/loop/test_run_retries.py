@@ -8,19 +8,27 @@ from time import time
 
 import pytest
 
-import wire_events as wire
 from openai_responses.endings import FINAL_CODES
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
-from quota_codes import QUOTA_CODES
-from run_log import log_of
-from runs import asking, end_of, limits, notes_of, report, report_of, simulated
+from runs.against_server import (
+    asking,
+    end_of,
+    limits,
+    notes_of,
+    report,
+    report_of,
+    simulated,
+)
+from runs.log import log_of
 from simulator import Simulator
 from simulator.accounts import KEY
-from upstream import (
+from upstream import wire
+from upstream.quota_codes import QUOTA_CODES
+from upstream.server import (
     Answerer,
     Upstream,
     breaking,
@@ -368,7 +376,7 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
         events = await report(connections, upstream.endpoint, within=limits(retries=1))
     kept = [event for event in events if not notes_of([event])]
     assert log_of(kept)[:2] == ["0 started reasoning", "0 ended reasoning"]
-    assert "What arrived is kept" not in end_of(events).ending.sentence
+    assert "Everything received so far is kept" not in end_of(events).ending.sentence
 
 
 @pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
@@ -394,10 +402,10 @@ async def test_what_arrived_is_kept_is_said_only_if_something_arrived(
     once = limits(retries=0, first_event=0.25, idle=0.25)
     words = [wire.created(), *wire.message("Hello")[:3]]
     shown, _ = await after(connections, words, end, once)
-    assert "What arrived is kept" in end_of(shown).ending.sentence
+    assert "Everything received so far is kept" in end_of(shown).ending.sentence
     nothing, _ = await after(connections, [wire.created()], end, once)
     sentence = end_of(nothing).ending.sentence
-    assert "What arrived is kept" not in sentence
+    assert "Everything received so far is kept" not in sentence
     assert sentence.endswith("Try again.")
     assert end_of(nothing).output == ()
 

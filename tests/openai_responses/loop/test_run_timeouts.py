@@ -6,13 +6,21 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-import wire_events as wire
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from run_log import log_of
-from runs import end_of, limits, notes_of, report, report_of
-from upstream import Answerer, Upstream, in_turn, replying, silence, stalling, started
+from runs.against_server import end_of, limits, notes_of, report, report_of
+from runs.log import log_of
+from upstream import wire
+from upstream.server import (
+    Answerer,
+    Upstream,
+    in_turn,
+    replying,
+    silence,
+    stalling,
+    started,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -84,7 +92,7 @@ async def test_silence_in_the_middle(
         "0 text 0: Hello ",
         "run idle_timeout",
     ]
-    assert "What arrived is kept" in end_of(events).ending.sentence
+    assert "Everything received so far is kept" in end_of(events).ending.sentence
 
 
 @pytest.mark.parametrize(

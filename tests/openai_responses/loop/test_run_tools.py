@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import wire_events as wire
 from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
@@ -23,10 +22,9 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
-from run_log import log_of
-from runs import asking, end_of, limits, simulated
-from simulator import Simulator
-from tool_sample import (
+from runs.against_server import asking, end_of, limits, simulated
+from runs.log import log_of
+from runs.tools import (
     CITY,
     Json,
     MemoryTools,
@@ -37,8 +35,10 @@ from tool_sample import (
     stubborn,
     weather,
 )
-from upstream import Upstream, in_turn, replying, streaming, until
-from upstream import breaking as breaking_off
+from simulator import Simulator
+from upstream import wire
+from upstream.server import Upstream, in_turn, replying, streaming, until
+from upstream.server import breaking as breaking_off
 
 pytestmark = pytest.mark.asyncio
 

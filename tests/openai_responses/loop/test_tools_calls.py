@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approver,
@@ -18,12 +19,10 @@ from openai_responses.loop.tools import (
     ToolResult,
     Toolset,
     output_item,
-    read_timeouts,
     run_calls,
     tool_error,
 )
-from skipping_loop import run_skipping
-from tool_sample import (
+from runs.tools import (
     CANARY,
     CITY,
     Json,
@@ -284,37 +283,6 @@ def test_time_of_a_tool_that_many_calls_share() -> None:
         tool_error("other was stopped: the tools took over 100 s."),
         tool_error("endless did not finish within 3600 s."),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "limits"),
-    [
-        ("", []),
-        (
-            "delegate_task: 3600, crawl_*: 600",
-            [("delegate_task", 3600), ("crawl_*", 600)],
-        ),
-        ("a: 5\n\n b:7,", [("a", 5), ("b", 7)]),
-    ],
-)
-def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> None:
-    """One a line or comma."""
-    assert read_timeouts(text, "here") == (120, limits, "")
-
-
-@pytest.mark.parametrize(
-    "entry",
-    ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
-)
-def test_time_that_cannot_be_read_is_told(entry: str) -> None:
-    """The others hold."""
-    text = f"default: 7, x: 5, {entry}"
-    default, limits, problem = read_timeouts(text, "the valves")
-
-    assert (default, limits) == (7, [("x", 5)])
-    assert "TOOL_TIMEOUTS" in problem
-    assert repr(entry) in problem
-    assert "the valves" in problem
 
 
 # ---------------------------------------------------------------- time of people

@@ -1,5 +1,7 @@
 """The choice behind gpt-5-auto: each branch of its rule."""
 
+import pytest
+
 from openai_responses.items import Item
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import resolve_model
@@ -13,52 +15,62 @@ def question(text: str, *more: Item) -> Item:
     return {"type": "message", "role": "user", "content": parts}
 
 
-def chosen(
-    first: Item | None, tools: bool = False, earlier: tuple[str, ...] = ()
-) -> tuple[str, str]:
-    """Return the model for gpt-5-auto, and why."""
-    choice = choose_auto_model("gpt-5-auto", first, tools, earlier)
-    assert choice is not None
-    return choice
+ONE_MORE = {"type": "input_text", "text": "x"}
+SHORT = "the question is short, without files or tools"
+EARLIER = "it began this chat"
 
 
-def test_a_short_question_goes_to_the_small_model() -> None:
-    """Up to 600 characters."""
-    assert chosen(question("Hi"))[0] == SMALL
-    assert chosen(question("x" * 600))[0] == SMALL
+@pytest.mark.parametrize(
+    ("first", "earlier", "choice"),
+    [
+        pytest.param(question("Hi"), [], (SMALL, SHORT), id="short"),
+        pytest.param(question("x" * 600), [], (SMALL, SHORT), id="600 characters"),
+        pytest.param(
+            question("x" * 600, ONE_MORE),
+            [],
+            (LARGE, "the question is long"),
+            id="601 characters in two parts",
+        ),
+        pytest.param(
+            question("```py\n1\n```"),
+            [],
+            (LARGE, "the question holds code"),
+            id="code",
+        ),
+        pytest.param(
+            question("x" * 900), ["gpt-4o", SMALL], (SMALL, EARLIER), id="small chat"
+        ),
+        pytest.param(question("Hi"), [LARGE], (LARGE, EARLIER), id="large chat"),
+        pytest.param(
+            None, [], (LARGE, "there is no question to judge by"), id="no question"
+        ),
+    ],
+)
+def test_first_question_or_earlier_answer_decides(
+    first: Item | None, earlier: list[str], choice: tuple[str, str]
+) -> None:
+    """A chat stays with its model, whatever its first question would come to."""
+    assert choose_auto_model("gpt-5-auto", first, False, earlier) == choice
 
 
-def test_a_long_question_goes_to_the_large_one() -> None:
-    """From 601 on, over all its parts."""
-    more = {"type": "input_text", "text": "x"}
-    assert chosen(question("x" * 600, more)) == (LARGE, "the question is long")
-
-
-def test_code_goes_to_the_large_one() -> None:
-    """A fence is a sign of it in every language."""
-    assert chosen(question("```py\n1\n```"))[1] == "the question holds code"
-
-
-def test_what_is_attached_goes_to_the_large_one() -> None:
+@pytest.mark.parametrize("kind", ["input_file", "input_image"])
+def test_what_is_attached_goes_to_the_large_one(kind: str) -> None:
     """Pictures and files alike."""
-    for kind in ("input_file", "input_image"):
-        assert chosen(question("?", {"type": kind}))[0] == LARGE
+    choice = choose_auto_model("gpt-5-auto", question("?", {"type": kind}), False, ())
+    assert choice
+    assert choice[0] == LARGE
 
 
 def test_tools_go_to_the_large_one() -> None:
     """Those that the user switched on."""
-    assert chosen(question("Hi"), tools=True)[0] == LARGE
+    choice = choose_auto_model("gpt-5-auto", question("Hi"), True, ())
+    assert choice
+    assert choice[0] == LARGE
 
 
-def test_a_chat_stays_with_its_model() -> None:
-    """Whatever the question would come to."""
-    assert chosen(question("x" * 900), earlier=("gpt-4o", SMALL))[0] == SMALL
-    assert chosen(question("Hi"), earlier=(LARGE,))[0] == LARGE
-
-
-def test_without_a_question_the_large_one_answers() -> None:
-    """The fallback is the model that the alias names everywhere else."""
-    assert chosen(None)[0] == LARGE == resolve_model("gpt-5-auto").id
+def test_fallback_is_what_the_alias_names_elsewhere() -> None:
+    """Where nobody chooses, the large model answers."""
+    assert resolve_model("gpt-5-auto").id == LARGE
 
 
 def test_other_names_are_no_choice() -> None:

@@ -11,26 +11,36 @@ TODAY = "2026-11-22"
 def test_the_newest_of_each_family() -> None:
     """Newest first; none that is retired or has a successor."""
     assert newest_models(TODAY) == [
-        *("gpt-6.2-sol", "gpt-6.2-astra", "gpt-6.1-terra", "gpt-6-luna"),
-        *("gpt-5.5-pro", "gpt-5.5", "gpt-5.4-mini"),
+        "gpt-6.2-sol",
+        "gpt-6.2-astra",
+        "gpt-6.1-terra",
+        "gpt-6-luna",
+        "gpt-5.5-pro",
+        "gpt-5.5",
+        "gpt-5.4-mini",
     ]
 
 
-def test_a_key_that_may_use_less() -> None:
-    """What it cannot use is left out, and an older one takes the place."""
-    usable = {"gpt-5.6-sol", "gpt-6.1-terra", "gpt-4o"}
-    assert newest_models(TODAY, usable) == ["gpt-6.1-terra", "gpt-5.6-sol"]
-
-
-def test_a_newer_version_than_the_catalog_knows() -> None:
-    """It takes the place of the older one on the day that it comes out."""
-    usable = {"gpt-6.2-sol", "gpt-6.10-sol", "gpt-7-nova"}
-    assert newest_models(TODAY, usable) == ["gpt-7-nova", "gpt-6.10-sol"]
-
-
-def test_a_key_that_may_use_nothing() -> None:
-    """Nothing is invented."""
-    assert newest_models(TODAY, set()) == []
+@pytest.mark.parametrize(
+    ("usable", "offered"),
+    [
+        (
+            {"gpt-5.6-sol", "gpt-6.1-terra", "gpt-4o"},
+            ["gpt-6.1-terra", "gpt-5.6-sol"],
+        ),
+        (
+            {"gpt-6.2-sol", "gpt-6.10-sol", "gpt-7-nova"},
+            ["gpt-7-nova", "gpt-6.10-sol"],
+        ),
+        (set(), []),
+    ],
+    ids=["an older one in the place", "newer than the catalog", "nothing"],
+)
+def test_only_what_a_key_may_use_is_offered(
+    usable: set[str], offered: list[str]
+) -> None:
+    """A version that the catalog does not know takes its place on its first day."""
+    assert newest_models(TODAY, usable) == offered
 
 
 def test_a_closed_circle_is_not_offered() -> None:
@@ -64,7 +74,7 @@ def test_a_closed_circle_is_not_offered() -> None:
         ("", False),
     ],
 )
-def test_what_a_chat_model_is(name: str, chats: bool) -> None:
+def test_only_chat_models_are_listed(name: str, chats: bool) -> None:
     """By OpenAI's own rules of naming; other servers' names are taken as they are."""
     listed = read_models({"data": [{"id": name}]})
 

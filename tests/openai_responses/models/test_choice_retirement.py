@@ -64,10 +64,9 @@ def test_the_successor_of_a_pro_model_has_the_mode(name: str) -> None:
     answering = replacement(model, LAST)
 
     assert answering
-    assert (answering.id, answering.pro, answering.effort) == (
-        *("gpt-6.1-sol", True),
-        None,
-    )
+    assert answering.id == "gpt-6.1-sol"
+    assert answering.pro
+    assert answering.effort is None
     assert retirement_notice(model, LAST, answering) == (
         f"{model.name} was switched off on 2026-12-11. GPT-6.1 Sol pro answers instead."
     )

@@ -4,11 +4,10 @@ from datetime import date
 
 import pytest
 
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, cost_of_run, read_prices
+from openai_responses.models.usage import Usage, cost_of_run
 
 PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)
 FACTS = resolve_model("our-model").facts._replace(prices=PRICES)
@@ -109,6 +108,8 @@ def test_the_limit_is_that_of_one_request() -> None:
     """Two rounds of 200,000 tokens are not one of 400,000."""
     assert cost(MILLION, MILLION) == pytest.approx(2.8)
     assert cost(Usage(input=272_000)) == pytest.approx(0.272 * 2)
+    long_and_fast = Usage(input=300_000, tier="fast")
+    assert cost(long_and_fast) == pytest.approx(0.3 * 2 * 2 * 2)
 
 
 def test_each_response_has_its_own_tier() -> None:
@@ -117,12 +118,6 @@ def test_each_response_has_its_own_tier() -> None:
     fast, other = MILLION._replace(tier="fast"), MILLION._replace(tier="scale")
     assert cost(fast, MILLION) == pytest.approx(4.2)
     assert cost(fast, MILLION, other) is None
-
-
-def test_a_long_request_at_a_faster_tier() -> None:
-    """Both count."""
-    used = Usage(input=300_000, tier="fast")
-    assert cost(used) == pytest.approx(0.3 * 2 * 2 * 2)
 
 
 @pytest.mark.parametrize(
@@ -138,37 +133,3 @@ def test_a_long_request_at_a_faster_tier() -> None:
 def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> None:
     """For models since March 2026, by a tenth."""
     assert cost(MILLION, model=model, host=host) == pytest.approx(expected)
-
-
-def test_every_priced_model_of_the_catalog_has_a_cost() -> None:
-    """The catalog's own prices are complete enough to be used."""
-    assert cost(Usage(input=100_000)) == pytest.approx(0.2)
-
-
-def test_own_prices() -> None:
-    """What is not given is not known."""
-    text = '{"my-model": {"input": 2, "output": 8.5, "cached": 0}}'
-    assert read_prices(text) == {"my-model": ModelPrices(2, 0, None, 8.5)}
-    text = '{"my-model": {"input": 2, "output": 8, "fast": 2}}'
-    assert read_prices(text)["my-model"].fast == 2
-    assert read_prices("  ") == {}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no JSON",
-        "[]",
-        '{"m": 1}',
-        '{"m": {}}',
-        '{"m": {"input": 1}}',
-        '{"m": {"input": 1, "output": -1}}',
-        '{"m": {"input": 1, "output": Infinity}}',
-        '{"m": {"input": 1, "output": "2"}}',
-        '{"m": {"input": 1, "output": 2, "color": 3}}',
-    ],
-)
-def test_prices_that_cannot_be_meant(text: str) -> None:
-    """The sentence names the valve and shows an example."""
-    with pytest.raises(InvalidRequest, match=r"CUSTOM_MODEL_PRICING_JSON .* example"):
-        read_prices(text)

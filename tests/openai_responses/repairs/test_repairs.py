@@ -62,7 +62,7 @@ TOLD = [
     said("assistant", "I called a: {}"),
     said("assistant", "I got this result: of a"),
 ]
-GONE = "[A picture or file stood here. It could not be sent.]"
+GONE = "[An image or file was here. It could not be sent.]"
 
 
 def sent(items: list[Item], *repairs: ChatRepair) -> list[Item]:

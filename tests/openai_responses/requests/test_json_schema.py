@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from schema_forms import (
+from simulator.checks.schemas import check_schemas, find_lookaround
+from simulator.refusals import Refusal
+from strictness.forms import (
     argument_error,
     drop_optional_nulls,
     open_schema,
     strict_schema,
 )
-from schema_strategies import VALUES, Schema, garbage, schemas, values
-from simulator.checks.schemas import check_schemas, find_lookaround
-from simulator.refusals import Refusal
-from strict_rules import broken_rules
+from strictness.rules import broken_rules
+from strictness.strategies import VALUES, Schema, garbage, schemas, values
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
@@ -82,7 +82,8 @@ def test_schemas_that_the_api_refuses(tool: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(copy)
     assert not _is_refused(copy)
     assert open_schema(copy) == copy
-    if closed := strict_schema(tool["parameters"]):
+    closed = strict_schema(tool["parameters"])
+    if closed:
         assert broken_rules(closed) == []
         check_schemas([{**FUNCTION, "parameters": closed}])
 
@@ -286,7 +287,7 @@ def words(count: int, length: int = 4) -> Schema:
     return {"type": "string", "enum": [f"{n:0{length}}" for n in range(count)]}
 
 
-@pytest.mark.parametrize("count", [1, 20, 100, 500, 1_000, 5_001])
+@pytest.mark.parametrize("count", [20, 100, 1_000, 5_001])
 @pytest.mark.parametrize("form", ["properties", "names", "values", "long values"])
 def test_limits_of_the_api(form: str, count: int) -> None:
     """What is larger is sent without strict mode; it would be refused."""
@@ -321,7 +322,11 @@ def test_server_refuses_what_is_too_large(schema: Schema) -> None:
 
     with pytest.raises(Refusal, match="Expected at most"):
         check_schemas([{**FUNCTION, "parameters": whole}])
-    check_schemas([{**FUNCTION, "strict": False, "parameters": whole}])
+
+
+def test_server_takes_without_strict_mode_what_is_too_large_for_it() -> None:
+    """The limits are those of strict mode."""
+    check_schemas([{**FUNCTION, "strict": False, "parameters": of(words(1_001), "x")}])
 
 
 @pytest.mark.parametrize(
@@ -378,6 +383,7 @@ def test_any_schema(schema: Schema, value: Any) -> None:
     assert made is None or strict_schema(made) == made
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     """What a strict schema allows, the given one allows without the nulls."""

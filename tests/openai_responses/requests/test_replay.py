@@ -12,7 +12,7 @@ from openai_responses.requests.replay import (
     replay_output,
     strip_for_replay,
 )
-from run_sample import TRANSCRIPTS, ended_items, run_of_transcript
+from runs.sample import TRANSCRIPTS, ended_items, run_of_transcript
 
 ITEM = TypeAdapter[Any](ResponseInputItemParam)
 SEARCH: Item = {

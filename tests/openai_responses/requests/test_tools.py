@@ -19,7 +19,6 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
-from schema_forms import open_schema
 from simulator.checks.schemas import check_schemas
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
@@ -29,30 +28,30 @@ EMPTY = {"type": "object", "properties": {}}
 PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
-def test_function() -> None:
-    """It is flat, with all that the API wants said."""
-    function = {"name": "look", "description": "Look.", "parameters": PARAMETERS}
-    assert responses_tools([{"type": "function", "function": function}]) == [
-        {
-            "type": "function",
-            "name": "look",
-            "description": "Look.",
-            "parameters": PARAMETERS,
-            "strict": False,
-        }
-    ]
+FLAT = {"name": "look", "description": "Look.", "parameters": PARAMETERS}
 
 
-def test_bare_function() -> None:
-    """No description is sent where there is none; no parameters are an empty object."""
-    assert responses_tools([{"function": {"name": "look", "description": ""}}]) == [
-        {
-            "type": "function",
-            "name": "look",
-            "parameters": {"type": "object", "properties": {}},
-            "strict": False,
-        }
-    ]
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"type": "function", "function": FLAT}, FLAT),
+        (FLAT, FLAT),
+        (
+            {"function": {"name": "look", "description": ""}},
+            {"name": "look", "parameters": EMPTY},
+        ),
+        (
+            {"type": "function", "name": "look", "async": True},
+            {"name": "look", "async": True, "parameters": EMPTY},
+        ),
+    ],
+    ids=["of a chat body", "of the host", "bare", "of the API"],
+)
+def test_function_becomes_flat_with_all_that_the_api_wants(
+    spec: Item, fields: Item
+) -> None:
+    """No description where there is none; what only the API knows of it stays."""
+    assert responses_tools([spec]) == [{"type": "function", "strict": False, **fields}]
 
 
 def test_tools_of_the_api() -> None:
@@ -81,14 +80,7 @@ def test_functions_in_the_form_of_the_api() -> None:
     }
 
 
-def test_specs_of_the_host() -> None:
-    """They are functions without a `type`, and become what a chat body's become."""
-    flat = {"name": "look", "description": "Look.", "parameters": PARAMETERS}
-    nested = {"type": "function", "function": flat}
-    assert responses_tools([flat]) == responses_tools([nested])
-
-
-def test_strict() -> None:
+def test_each_function_that_can_be_is_strict() -> None:
     """Each function is strict that can be; the others say that they are not."""
     open_map = {"type": "object", "properties": {"a": EMPTY | {"maxProperties": 1}}}
     specs: list[Item] = [
@@ -110,14 +102,6 @@ def test_function_that_says_strict_itself() -> None:
     """Its word counts, as that of Open WebUI's dispatcher of tools."""
     spec = {"name": "call_tool", "strict": True, "parameters": PARAMETERS}
     assert responses_tools([spec])[0]["strict"] is True
-
-
-def test_function_of_the_api() -> None:
-    """What only the API knows of a function stays."""
-    spec = {"type": "function", "name": "f", "async": True}
-    assert responses_tools([spec]) == [
-        {**spec, "parameters": EMPTY, "strict": False},
-    ]
 
 
 def test_custom_tools() -> None:
@@ -167,34 +151,7 @@ def test_corpus(strict: bool) -> None:
     assert {tool["strict"] for tool in tools} == {strict, False}
 
 
-def test_open_schema_of_a_choice() -> None:
-    """A choice at the root becomes one object with the properties of all variants."""
-    schema = {
-        "description": "Either.",
-        "allOf": [{"$ref": "#/$defs/All"}],
-        "anyOf": [
-            {"properties": {"a": {"type": "array"}, "c": True}, "required": ["a", "c"]},
-            {"properties": {"b": {"type": "string"}}, "required": ["c", "b"]},
-        ],
-        "$defs": {"All": {"properties": {"z": {"type": "null"}}, "required": ["z"]}},
-    }
-
-    made = open_schema(schema)
-
-    assert made == {
-        "description": "Either.",
-        "$defs": schema["$defs"],
-        "type": "object",
-        "properties": {
-            "a": {"type": "array", "items": {}},
-            "b": {"type": "string"},
-            "c": True,
-            "z": {"type": "null"},
-        },
-    }
-
-
-def test_merged_tools() -> None:
+def test_last_tool_of_a_name_counts_at_the_place_of_the_first() -> None:
     """The last of its name, label or type counts, at the place of the first."""
     one: Item = {"type": "function", "name": "f", "strict": True}
     two: Item = {"type": "custom", "name": "f"}
@@ -203,14 +160,14 @@ def test_merged_tools() -> None:
     files: Item = {"type": "mcp", "server_label": "files"}
     mails: Item = {"type": "mcp", "server_label": "mails"}
 
-    assert merge_tools([one, search], [files, mails], [better, two]) == [
-        *[two, better, files, mails]
-    ]
+    merged = merge_tools([one, search], [files, mails], [better, two])
+
+    assert merged == [two, better, files, mails]
     assert merge_tools() == []
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=5))
-def test_names(names: list[str]) -> None:
+def test_sent_name_is_allowed_distinct_and_found_again(names: list[str]) -> None:
     """Each is sent as the API allows it, differs from the others, and is found again."""
     sent = [ToolNames(tuple(names)).sent_name(name) for name in names]
 

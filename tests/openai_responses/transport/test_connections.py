@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 from aioresponses import aioresponses
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
@@ -24,16 +24,18 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.json_input import JsonObject
 from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from upstream import (
+from upstream.server import (
     KEY,
+    QUESTION,
     Answerer,
     Upstream,
+    ask,
     breaking,
     free_port,
     hang_up,
+    post,
     replying,
     silence,
     stalling,
@@ -44,32 +46,23 @@ from upstream import (
 pytestmark = pytest.mark.asyncio
 
 CANARY = "sk-proj-CANARY123"
-PAYLOAD = {"model": "gpt-5.6-sol", "input": []}
+
 
 NOWHERE_URL = "https://nowhere.invalid/v1/responses"
 
 ANSWER = replying('{"output": []}')
 
 
-async def ask(connections: Connections, endpoint: Endpoint) -> JsonObject:
-    """Send a request and return the response object."""
-    async with connections.request(
-        endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-    ) as answer:
-        return await answer.response_object()
-
-
 @pytest.mark.parametrize("count", [1, 2500])
-async def test_what_is_sent(connections: Connections, count: int) -> None:
+async def test_request_is_one_post_with_key_and_payload(
+    connections: Connections, count: int
+) -> None:
     """One POST with the key, the type and the payload as it is, however large it is."""
     item = {"role": "user", "content": 'Zürich 東京 🚀 "input": ['}
     payload = {"model": "m", "input": [item] * count, "instructions": '"input": ['}
     async with Upstream(ANSWER) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
-        async with connections.request(
-            endpoint, "/responses", payload, Deadlines(Timeouts())
-        ):
-            pass
+        await ask(connections, endpoint, payload)
         (request,) = upstream.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
     assert request.headers["Authorization"] == f"Bearer {KEY}"
@@ -108,19 +101,14 @@ async def test_lone_surrogate(connections: Connections) -> None:
     """Half a character of a broken paste does not stop the request."""
     async with Upstream(ANSWER) as upstream:
         payload = {"input": ["a\ud83d"]}
-        async with connections.request(
-            upstream.endpoint, "/responses", payload, Deadlines(Timeouts())
-        ):
-            pass
+        await ask(connections, upstream.endpoint, payload)
     assert upstream.bodies == [{"input": ["a?"]}]
 
 
 async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
     """An answer that nobody reads is not computed any more."""
     async with Upstream(stalling(b": hello\n")) as upstream:
-        async with connections.request(
-            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-        ) as answer:
+        async with post(connections, upstream.endpoint) as answer:
             assert answer.is_stream
         async with asyncio.timeout(60):
             await upstream.left.wait()
@@ -134,15 +122,8 @@ def error_body(**fields: str | None) -> str:
 @pytest.mark.parametrize(
     ("status", "text", "words"),
     [
-        (401, error_body(code="invalid_api_key"), "does not accept the API key"),
-        (403, error_body(code=None), "may not use this model"),
-        (404, error_body(code="model_not_found"), "this model does not exist"),
-        (404, "<html>404</html>", "no Responses API at BASE_URL"),
-        (429, error_body(code="rate_limit_exceeded"), "rate limit"),
+        (404, "<html>404</html>", "no Responses API at the address"),
         (429, error_body(type="insufficient_quota"), "credit"),
-        (500, error_body(type="server_error"), "error of its own"),
-        (502, "<html>Bad gateway</html>", "(HTTP 502)"),
-        (503, error_body(code=CANARY, param=CANARY), "overloaded"),
         (503, "", "overloaded"),
         (400, error_body(code=CANARY, type=CANARY, param=CANARY), "HTTP 400. An admin"),
         (400, "[" * 70_000, "HTTP 400. An admin"),
@@ -270,6 +251,7 @@ async def test_refusal_until_a_date(connections: Connections) -> None:
     assert 97 <= (refused.failure.retry_after or 0) <= 100
 
 
+@settings(max_examples=40)
 @given(
     st.dictionaries(
         st.sampled_from(["Retry-After", "Retry-After-Ms", "X-Should-Retry"]),
@@ -347,9 +329,10 @@ async def test_failures_that_no_server_can_make(
 async def test_key_that_no_header_can_hold(connections: Connections, key: str) -> None:
     """A line break inside the key is told before anything is sent."""
     async with Upstream(ANSWER) as upstream:
-        with pytest.raises(InvalidRequest, match="API_KEY, BASE_URL") as refused:
+        with pytest.raises(InvalidRequest, match="invalid character") as refused:
             await ask(connections, Endpoint(upstream.base_url, key))
         assert upstream.requests == []
+    assert "api_key" in refused.value.fault.settings
     assert key not in str(refused.value)
 
 
@@ -358,8 +341,9 @@ async def test_host_that_no_name_server_takes(
     connections: Connections, host: str
 ) -> None:
     """It is told as a setting to correct."""
-    with pytest.raises(ResponsesError, match="BASE_URL"):
+    with pytest.raises(ResponsesError) as refused:
         await ask(connections, Endpoint(f"http://{host}/v1", KEY))
+    assert "base_url" in refused.value.fault.settings
 
 
 @pytest.mark.parametrize(
@@ -380,7 +364,9 @@ async def test_answer_that_is_none(
 ) -> None:
     """A page with status 200 is told as a wrong address."""
     async with Upstream(replying(text, 200, content_type)) as upstream:
-        with pytest.raises(UnreadableAnswer, match="not as the Responses API does"):
+        with pytest.raises(
+            UnreadableAnswer, match="did not answer like the Responses API"
+        ):
             await ask(connections, upstream.endpoint)
 
 
@@ -388,7 +374,7 @@ async def test_error_with_status_200(connections: Connections) -> None:
     """Some gateways do that; it is a failure with a code to go by."""
     text = error_body(code="server_error")
     async with Upstream(replying(text)) as upstream:
-        with pytest.raises(ApiRefused, match="error of its own") as refused:
+        with pytest.raises(ApiRefused, match="internal error") as refused:
             await ask(connections, upstream.endpoint)
     assert (refused.value.status, refused.value.error.code) == (200, "server_error")
     assert CANARY not in str(refused.value)
@@ -407,9 +393,7 @@ async def test_stream_that_breaks_off(connections: Connections) -> None:
 
     async def listen(endpoint: Endpoint) -> None:
         nonlocal heard
-        async with connections.request(
-            endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-        ) as answer:
+        async with post(connections, endpoint) as answer:
             while chunk := await answer.read_any():
                 heard += chunk
 
@@ -420,43 +404,33 @@ async def test_stream_that_breaks_off(connections: Connections) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rest", "opened"), [(streaming(b"a"), 1), (breaking(b"a"), 2)]
+    ("rest", "opened"),
+    [(streaming(b"a"), 1), (breaking(b"a"), 2), (stalling(b"a"), 2)],
+    ids=["ends", "breaks", "never ends"],
 )
-async def test_drain(connections: Connections, rest: Answerer, opened: int) -> None:
-    """What is left of an answer is read; that it breaks matters to nobody."""
+async def test_drained_answer_frees_the_connection(
+    connections: Connections, rest: Answerer, opened: int
+) -> None:
+    """The rest is read for a moment; that it breaks or never ends matters to nobody."""
     async with Upstream(rest) as upstream:
         for _ in range(2):
-            async with connections.request(
-                upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-            ) as answer:
+            async with post(connections, upstream.endpoint) as answer:
                 await answer.drain()
         assert len(upstream.connections) == opened
 
 
-async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> None:
-    """It is given up after a moment, and the connection closed."""
-    async with Upstream(stalling(b"data: 1\n\n")) as upstream:
-        post = connections.request(
-            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-        )
-        async with asyncio.timeout(60):
-            async with post as answer:
-                await answer.drain()
-            await upstream.left.wait()
-
-
 async def test_break_right_behind_the_last_bytes(connections: Connections) -> None:
     """What came is not lost, even if nobody had read it when the connection broke."""
-    async with Upstream(breaking(b"data: 1\n\n")) as upstream, asyncio.timeout(60):
-        post = connections.request(
-            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-        )
-        async with post as answer:
-            await upstream.broken.wait()
-            await asyncio.sleep(0.01)  # so that the client learns of it
-            assert await answer.read_any() == b"data: 1\n\n"
-            with pytest.raises(ConnectionFailed, match="broke"):
-                await answer.read_any()
+    async with (
+        asyncio.timeout(60),
+        Upstream(breaking(b"data: 1\n\n")) as upstream,
+        post(connections, upstream.endpoint) as answer,
+    ):
+        await upstream.broken.wait()
+        await asyncio.sleep(0.01)  # so that the client learns of it
+        assert await answer.read_any() == b"data: 1\n\n"
+        with pytest.raises(ConnectionFailed, match="broke"):
+            await answer.read_any()
 
 
 async def test_server_that_never_shakes_hands(connections: Connections) -> None:
@@ -474,7 +448,9 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
         limits = Deadlines(Timeouts(connect=0.05))
         async with asyncio.timeout(60):
             with pytest.raises(ConnectionFailed, match="cannot be reached"):
-                async with connections.request(endpoint, "/responses", PAYLOAD, limits):
+                async with connections.request(
+                    endpoint, "/responses", QUESTION, limits
+                ):
                     pass
 
 
@@ -482,9 +458,9 @@ async def test_server_that_never_answers(connections: Connections) -> None:
     """The limit for the first event ends that wait, and closes the connection."""
     async with Upstream(silence) as upstream, asyncio.timeout(60):
         limits = Deadlines(Timeouts(first_event=0.05))
-        post = connections.request(upstream.endpoint, "/responses", PAYLOAD, limits)
+        request = connections.request(upstream.endpoint, "/responses", QUESTION, limits)
         with pytest.raises(TimedOut) as late:
-            async with post:
+            async with request:
                 pass
         assert late.value.kind == "first_event_timeout"
         await upstream.left.wait()
@@ -494,8 +470,8 @@ async def test_silent_stream(connections: Connections) -> None:
     """A chunk alone is no event: only who reads them knows that one arrived."""
     async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(60):
         limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))
-        post = connections.request(upstream.endpoint, "/responses", PAYLOAD, limits)
-        async with post as answer:
+        request = connections.request(upstream.endpoint, "/responses", QUESTION, limits)
+        async with request as answer:
             assert await answer.read_any() == b": hello\n\n"
             limits.event_arrived()
             with pytest.raises(TimedOut) as late:

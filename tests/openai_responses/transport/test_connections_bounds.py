@@ -18,13 +18,14 @@ from openai_responses.transport.connections import (
     Timeouts,
     container_file,
 )
-from owui_manifold.models import fetch_models
-from upstream import KEY, Answerer, Upstream, replying
+from owui_manifold.call.models import fetch_models
+from upstream.server import KEY, Answerer, Upstream, ask, replying
 
 pytestmark = pytest.mark.asyncio
 
 MEGABYTE = 1 << 20
-PAYLOAD = {"model": "gpt-5.6-sol", "input": []}
+
+
 GZIP = {"Content-Encoding": "gzip"}
 
 
@@ -34,18 +35,6 @@ def bomb(megabytes: int, piece: bytes) -> bytes:
     text = piece * (MEGABYTE // len(piece))
     packed = [packer.compress(text) for _ in range(megabytes)]
     return b"".join([*packed, packer.flush()])
-
-
-async def ask(connections: Connections, endpoint: Endpoint) -> object:
-    """Send a request, read what comes."""
-    async with connections.request(
-        endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
-    ) as answer:
-        if not answer.is_stream:
-            return await answer.response_object()
-        while await answer.read_any():
-            pass
-        return None
 
 
 async def test_nothing_compressed_is_asked_for(connections: Connections) -> None:
@@ -67,7 +56,7 @@ async def test_compressed_answer_is_not_inflated(
     packed = bomb(100, b'data: {"type":"keepalive"}\n\n')
     async with Upstream(replying(packed, 200, kind, GZIP)) as upstream:
         tracemalloc.start()
-        with pytest.raises(UnreadableAnswer, match=r"compressed .* BASE_URL"):
+        with pytest.raises(UnreadableAnswer, match="compressed"):
             await ask(connections, upstream.endpoint)
         held = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -82,7 +71,7 @@ async def test_compressed_refusal_is_told_by_its_status(
     body = gzip.compress(b'{"error": {"code": "odd"}}')
     answer = replying(body, 404, "application/json", GZIP)
     async with Upstream(answer) as upstream:
-        with pytest.raises(ApiRefused, match="no Responses API at BASE_URL"):
+        with pytest.raises(ApiRefused, match="no Responses API at the address"):
             await ask(connections, upstream.endpoint)
 
 
@@ -110,7 +99,9 @@ async def test_object_that_is_too_large(connections: Connections, case: str) -> 
 async def test_deep_object_is_unreadable(connections: Connections, body: str) -> None:
     """However deep."""
     async with Upstream(replying(body)) as upstream:
-        with pytest.raises(UnreadableAnswer, match="not as the Responses API does"):
+        with pytest.raises(
+            UnreadableAnswer, match="did not answer like the Responses API"
+        ):
             await ask(connections, upstream.endpoint)
 
 
@@ -138,23 +129,22 @@ def moved(place: str, status: int) -> Answerer:
     return replying(error, status, headers={"Location": place})
 
 
-@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
-@pytest.mark.parametrize("with_place", [True, False])
+@pytest.mark.parametrize("status", [300, 302, 304, 307, 308])
 async def test_no_redirection_is_followed(
-    connections: Connections, status: int, with_place: bool
+    connections: Connections, status: int
 ) -> None:
-    """Chat, key and headers go to BASE_URL alone; the sentence says what to check."""
+    """Chat, key and headers go to its address alone; the error says what to check."""
     async with Upstream(replying('{"output": []}')) as thief:
-        place = thief.base_url if with_place else ""
-        async with Upstream(moved(place, status)) as upstream:
+        async with Upstream(moved(thief.base_url, status)) as upstream:
             endpoint = Endpoint(
                 upstream.base_url, KEY, extra_headers={"X-Gateway-Key": "secret"}
             )
-            with pytest.raises(ApiRefused, match="BASE_URL") as refused:
+            with pytest.raises(ApiRefused) as refused:
                 await ask(connections, endpoint)
             assert len(upstream.requests) == 1
         assert thief.requests == []
     assert f"redirects requests (HTTP {status})" in str(refused.value)
+    assert refused.value.fault.settings == ("base_url",)
     assert refused.value.failure.error.code is None
     assert "127.0.0.1" not in str(refused.value)
 

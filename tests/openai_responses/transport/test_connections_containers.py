@@ -1,15 +1,9 @@
 """Files that code left in a container are fetched, within limits."""
 
 import pytest
-from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import (
-    AnswerTooLarge,
-    ApiRefused,
-    ConnectionFailed,
-    TimedOut,
-)
+from openai_responses.errors import AnswerTooLarge, ApiRefused
 from openai_responses.transport.connections import (
     Connections,
     Deadlines,
@@ -18,7 +12,7 @@ from openai_responses.transport.connections import (
 )
 from simulator import Simulator
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE
-from upstream import KEY, Upstream, free_port, replying, silence
+from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -53,7 +47,7 @@ async def test_a_file_is_fetched(connections: Connections) -> None:
 async def test_a_refusal_is_one(
     connections: Connections, key: str, ids: tuple[str, str], status: int
 ) -> None:
-    """A wrong key, another organisation, an expired container, no such file.
+    """A wrong key, another organization, an expired container, no such file.
 
     Nor is there one whose id holds half a character.
     """
@@ -79,18 +73,6 @@ async def test_a_large_file_is_not_read_on(
                 await asked
 
 
-async def test_no_redirection_is_followed(connections: Connections) -> None:
-    """It would take the key to wherever it leads."""
-
-    async def elsewhere(_: web.Request) -> web.StreamResponse:
-        raise web.HTTPFound("/v1/other")
-
-    async with Upstream(elsewhere) as upstream:
-        with pytest.raises(ApiRefused):
-            await container_file(upstream.endpoint, connections, IDS, 1000, soon())
-    assert len(upstream.requests) == 1
-
-
 async def test_ids_cannot_lead_anywhere_else(connections: Connections) -> None:
     """What a server writes into its answer is one step of a path, whatever it is."""
     async with Upstream(replying(b"x")) as upstream:
@@ -99,18 +81,3 @@ async def test_ids_cannot_lead_anywhere_else(connections: Connections) -> None:
     (asked,) = upstream.requests
     path = "/v1/containers/..%2F..%2Fmodels/files/a%3Fb%23c%2Fd/content"
     assert asked.raw_path == path
-
-
-async def test_a_server_that_is_not_there(connections: Connections) -> None:
-    """As for every other request."""
-    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
-    with pytest.raises(ConnectionFailed):
-        await container_file(endpoint, connections, IDS, 10, soon())
-
-
-async def test_a_server_that_says_nothing(connections: Connections) -> None:
-    """The limit is the caller's, for all that it fetches."""
-    async with Upstream(silence) as upstream:
-        limits = Deadlines(Timeouts(first_event=0.05))
-        with pytest.raises(TimedOut):
-            await container_file(upstream.endpoint, connections, IDS, 10, limits)

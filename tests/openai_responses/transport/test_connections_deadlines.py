@@ -1,6 +1,7 @@
 """Which limit runs, until when, over the attempts of one run."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -20,28 +21,28 @@ def seconds_left(deadlines: Deadlines) -> float:
 LIMITS = Timeouts(first_event=60.0, idle=20.0)
 
 
-async def test_first_event() -> None:
-    """Before it, the limit for it runs."""
+@pytest.mark.parametrize(
+    ("steps", "left", "kind"),
+    [
+        ([], 60.0, "first_event_timeout"),
+        ([Deadlines.event_arrived], 20.0, "idle_timeout"),
+        (
+            [Deadlines.event_arrived, Deadlines.start_attempt],
+            60.0,
+            "first_event_timeout",
+        ),
+    ],
+    ids=["before the first event", "after an event", "next attempt"],
+)
+async def test_limit_that_runs(
+    steps: list[Callable[[Deadlines], None]], left: float, kind: TimeoutKind
+) -> None:
+    """Until the first event of an attempt, then from one event to the next."""
     deadlines = Deadlines(LIMITS)
-    assert seconds_left(deadlines) == 60.0
-    assert deadlines.timeout_error().kind == "first_event_timeout"
-
-
-async def test_idle() -> None:
-    """After an event, the limit from one to the next runs."""
-    deadlines = Deadlines(LIMITS)
-    deadlines.event_arrived()
-    assert seconds_left(deadlines) == 20.0
-    assert deadlines.timeout_error().kind == "idle_timeout"
-
-
-async def test_next_attempt() -> None:
-    """It waits for a first event again."""
-    deadlines = Deadlines(LIMITS)
-    deadlines.event_arrived()
-    deadlines.start_attempt()
-    assert seconds_left(deadlines) == 60.0
-    assert deadlines.timeout_error().kind == "first_event_timeout"
+    for step in steps:
+        step(deadlines)
+    assert seconds_left(deadlines) == left
+    assert deadlines.timeout_error().kind == kind
 
 
 async def test_each_event_starts_the_limit_anew() -> None:

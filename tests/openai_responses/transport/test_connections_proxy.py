@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import trustme
 
-from certificates import bundle_of, server_side
-from forward_proxy import ForwardProxy
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ConnectionFailed
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from runs import CANARY, end_of, limits, report
-from upstream import KEY, Upstream, free_port, replying
+from openai_responses.errors import NO_FAULT, ConnectionFailed, SettingFault
+from openai_responses.transport.connections import Connections
+from runs.against_server import CANARY, end_of, limits, report
+from upstream.certificates import bundle_of, server_side
+from upstream.forward_proxy import ForwardProxy
+from upstream.server import KEY, Upstream, ask, free_port, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,35 +30,21 @@ def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
     return Endpoint(base_url, KEY, proxy=proxy)
 
 
-async def ask(connections: Connections, endpoint: Endpoint) -> object:
-    """Send a request and return the response object."""
-    async with connections.request(
-        endpoint, "/responses", {"input": []}, Deadlines(Timeouts())
-    ) as answer:
-        return await answer.response_object()
-
-
-async def test_proxy(connections: Connections) -> None:
-    """It is asked for the whole address, and finds the server."""
+@pytest.mark.parametrize("form", ["{0.address}", " {0.host}\n"])
+async def test_request_goes_through_the_proxy(
+    connections: Connections, form: str
+) -> None:
+    """It is asked for the whole address, and finds the server, also without a scheme."""
     async with (
         Upstream(ANSWER) as upstream,
         ForwardProxy(port_of(upstream)) as proxy,
     ):
-        assert await ask(connections, through(proxy.address)) == {"output": []}
+        address = form.format(proxy)
+        assert await ask(connections, through(address)) == {"output": []}
         (request,) = upstream.requests
     assert proxy.requests == ["POST http://model.test/v1/responses HTTP/1.1"]
     assert "proxy-authorization" not in proxy.headers[0]
     assert request.headers["Authorization"] == f"Bearer {KEY}"
-
-
-async def test_proxy_without_a_scheme(connections: Connections) -> None:
-    """What people write everywhere else is understood here too."""
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream)) as proxy,
-    ):
-        assert await ask(connections, through(f" {proxy.host}\n")) == {"output": []}
-    assert len(proxy.requests) == 1
 
 
 async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None:
@@ -80,8 +66,8 @@ async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None
     assert "Proxy-Authorization" not in request.headers
 
 
-async def test_credentials(connections: Connections) -> None:
-    """They go to the proxy, and no further."""
+async def test_credentials_go_to_the_proxy_alone(connections: Connections) -> None:
+    """The server behind it gets its own key."""
     async with (
         Upstream(ANSWER) as upstream,
         ForwardProxy(port_of(upstream), BASIC) as proxy,
@@ -95,7 +81,7 @@ async def test_credentials(connections: Connections) -> None:
 
 @pytest.mark.parametrize("base_url", ["http://model.test/v1", "https://model.test/v1"])
 async def test_proxy_that_refuses(connections: Connections, base_url: str) -> None:
-    """The sentence names the valve, and does not quote the password."""
+    """The ending names the field, and does not quote the password."""
     async with (
         Upstream(ANSWER) as upstream,
         ForwardProxy(port_of(upstream), "Basic other") as proxy,
@@ -105,15 +91,16 @@ async def test_proxy_that_refuses(connections: Connections, base_url: str) -> No
         assert upstream.requests == []
     ending = end_of(events).ending
     assert "proxy" in ending.sentence
-    assert "PROXY" in ending.sentence
+    assert ending.fault.settings == ("proxy",)
     assert CANARY not in repr(events)
 
 
 async def test_proxy_that_is_not_there(connections: Connections) -> None:
-    """It is told as what it is, and not as a wrong BASE_URL."""
+    """It is told as what it is, and not as a wrong address of the server."""
     address = f"http://user:{CANARY}@127.0.0.1:{free_port()}"
-    with pytest.raises(ConnectionFailed, match="check PROXY") as refused:
+    with pytest.raises(ConnectionFailed, match="proxy") as refused:
         await ask(connections, through(address))
+    assert refused.value.fault.settings == ("proxy",)
     assert CANARY not in f"{refused.value} {refused.value!r}"
     assert refused.value.__cause__ is None
 
@@ -129,7 +116,7 @@ async def test_proxy_that_is_no_address(connections: Connections, proxy: str) ->
         assert upstream.requests == []
     assert len(events) == 1
     assert end_of(events).ending.kind == "invalid"
-    assert "correct PROXY" in end_of(events).ending.sentence
+    assert end_of(events).ending.fault == SettingFault(("proxy",), "certain")
     assert CANARY not in repr(events)
 
 
@@ -147,6 +134,20 @@ async def test_proxy_of_the_environment(
     assert len(proxy.requests) == 1
 
 
+async def test_proxy_of_the_environment_that_is_no_address(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence says where it stands: no setting is wrong."""
+    monkeypatch.setenv("HTTP_PROXY", f"socks5://{CANARY}:1")
+    async with Upstream(ANSWER) as upstream:
+        events = await report(connections, through("", upstream.base_url))
+        assert upstream.requests == []
+    ending = end_of(events).ending
+    assert "that this server's environment names" in ending.sentence
+    assert ending.fault == NO_FAULT
+    assert CANARY not in repr(events)
+
+
 async def test_proxy_of_the_administrator_wins(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,8 +162,14 @@ async def test_proxy_of_the_administrator_wins(
     assert len(proxy.requests) == 1
 
 
-@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
-@pytest.mark.parametrize("excepted", ["*", "127.0.0.1", "localhost,127.0.0.1:{port}"])
+@pytest.mark.parametrize(
+    ("name", "excepted"),
+    [
+        ("NO_PROXY", "*"),
+        ("no_proxy", "127.0.0.1"),
+        ("NO_PROXY", "localhost,127.0.0.1:{port}"),
+    ],
+)
 async def test_hosts_without_a_proxy(
     connections: Connections,
     monkeypatch: pytest.MonkeyPatch,
@@ -176,7 +183,7 @@ async def test_hosts_without_a_proxy(
         assert await ask(connections, upstream.endpoint) == {"output": []}
 
 
-async def test_netrc(
+async def test_netrc_is_not_read(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What a file in the home directory says of the server is not sent there."""

@@ -9,28 +9,19 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.json_input import JsonObject
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from upstream import KEY, Upstream, replying, until
+from openai_responses.transport.connections import Connections
+from upstream.server import KEY, Upstream, ask, post, replying, until
 
 pytestmark = pytest.mark.asyncio
 
 ANSWER = replying('{"output": []}')
 
 
-async def ask(connections: Connections, upstream: Upstream) -> JsonObject:
-    """Send a request and return the body of the answer."""
-    async with connections.request(
-        upstream.endpoint, "/responses", {}, Deadlines(Timeouts())
-    ) as answer:
-        return await answer.response_object()
-
-
 async def test_one_connection_for_many_requests(connections: Connections) -> None:
     """It is reused as long as answers are read to their ends."""
     async with Upstream(ANSWER) as upstream:
         for _ in range(20):
-            await ask(connections, upstream)
+            await ask(connections, upstream.endpoint)
         assert len(upstream.requests) == 20
         assert len(upstream.connections) == 1
 
@@ -41,11 +32,11 @@ async def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> N
     connections = Connections()
     async with Upstream(ANSWER) as upstream:
         before = asyncio.all_tasks()
-        await ask(connections, upstream)
+        await ask(connections, upstream.endpoint)
         assert upstream.open_connections == 1
         await until(lambda: upstream.open_connections == 0)
         await until(lambda: asyncio.all_tasks() <= before)
-        await ask(connections, upstream)  # and opened again when needed
+        await ask(connections, upstream.endpoint)  # and opened again when needed
         await connections.close()
 
 
@@ -57,10 +48,10 @@ async def test_request_while_the_session_is_being_closed(
     monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.0)
     connections = Connections()
     async with Upstream(ANSWER) as upstream:
-        await ask(connections, upstream)
+        await ask(connections, upstream.endpoint)
         for _ in range(turns):
             await asyncio.sleep(0)
-        assert await ask(connections, upstream) == {"output": []}
+        assert await ask(connections, upstream.endpoint) == {"output": []}
         await connections.close()
 
 
@@ -78,9 +69,9 @@ async def test_session_of_a_run_under_way_stays_open(
         return web.json_response({"output": []})
 
     async with Upstream(answer) as upstream:
-        first = asyncio.create_task(ask(connections, upstream))
+        first = asyncio.create_task(ask(connections, upstream.endpoint))
         await until(lambda: len(upstream.requests) == 1)
-        await ask(connections, upstream)
+        await ask(connections, upstream.endpoint)
         await asyncio.sleep(0.01)
         gate.set()
         assert await first == {"output": []}
@@ -91,7 +82,7 @@ async def test_close_without_anything_open(connections: Connections) -> None:
     """There is nothing to do, also the second time."""
     await connections.close()
     async with Upstream(ANSWER) as upstream:
-        await ask(connections, upstream)
+        await ask(connections, upstream.endpoint)
         await connections.close()
         await connections.close()
         await until(lambda: upstream.open_connections == 0)
@@ -102,9 +93,7 @@ async def test_timer_finds_nothing_to_close(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.0)
     connections = Connections()
     async with Upstream(ANSWER) as upstream:
-        async with connections.request(
-            upstream.endpoint, "/responses", {}, Deadlines(Timeouts())
-        ):
+        async with post(connections, upstream.endpoint):
             await connections.close()
         await asyncio.sleep(0.01)
         assert upstream.open_connections == 0
@@ -116,21 +105,21 @@ async def test_each_loop_has_a_session_of_its_own(connections: Connections) -> N
 
         async def elsewhere() -> Any:
             try:
-                return await ask(connections, upstream)
+                return await ask(connections, upstream.endpoint)
             finally:
                 await connections.close()
 
-        await ask(connections, upstream)
+        await ask(connections, upstream.endpoint)
         there = await asyncio.to_thread(lambda: asyncio.run(elsewhere()))
-        assert there == await ask(connections, upstream) == {"output": []}
+        assert there == await ask(connections, upstream.endpoint) == {"output": []}
         assert len(upstream.connections) == 2
 
 
-async def test_owner_that_is_gone() -> None:
+async def test_dropped_owner_leaves_nothing_open() -> None:
     """A pipe that was replaced leaves no connection and no task behind."""
     async with Upstream(ANSWER) as upstream:
         before = asyncio.all_tasks()
-        await ask(Connections(), upstream)
+        await ask(Connections(), upstream.endpoint)
         gc.collect()
         await until(lambda: upstream.open_connections == 0)
         await until(lambda: asyncio.all_tasks() <= before)
@@ -152,7 +141,9 @@ async def test_loops_that_ended_are_forgotten() -> None:
     assert [loop() for loop in ended] == [None, None, None]
 
 
-async def test_busy_server(connections: Connections) -> None:
+async def test_chats_at_once_do_not_wait_for_each_other(
+    connections: Connections,
+) -> None:
     """A hundred chats that stream at once keep no other one waiting."""
     everybody = asyncio.Event()
 
@@ -163,11 +154,11 @@ async def test_busy_server(connections: Connections) -> None:
         return web.json_response({"output": []})
 
     async with Upstream(answer) as upstream, asyncio.timeout(60):
-        asked = [ask(connections, upstream) for _ in range(120)]
+        asked = [ask(connections, upstream.endpoint) for _ in range(120)]
         assert await asyncio.gather(*asked) == [{"output": []}] * 120
 
 
-async def test_cookies(connections: Connections) -> None:
+async def test_cookies_are_not_sent_back(connections: Connections) -> None:
     """What a gateway sets for one user is not sent for the next one."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -179,7 +170,5 @@ async def test_cookies(connections: Connections) -> None:
         # From a bare address no client takes a cookie.
         endpoint = Endpoint(upstream.base_url.replace("127.0.0.1", "localhost"), KEY)
         for _ in range(2):
-            async with connections.request(
-                endpoint, "/responses", {}, Deadlines(Timeouts())
-            ) as got:
+            async with post(connections, endpoint) as got:
                 assert (await got.response_object())["cookies"] == {}

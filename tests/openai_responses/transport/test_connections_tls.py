@@ -2,19 +2,25 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
-from certificates import bundle_of, server_side
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ConnectionFailed, InvalidRequest
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from upstream import KEY, Upstream, replying
+from openai_responses.errors import ConnectionFailed, InvalidSetting, SettingFault
+from openai_responses.transport.connections import Connections
+from upstream.certificates import bundle_of, server_side
+from upstream.server import KEY, Upstream, ask, post, replying
 
 pytestmark = pytest.mark.asyncio
 
 ANSWER = replying('{"output": []}')
+
+
+def trusting(upstream: Upstream, **more: Any) -> Endpoint:
+    """Return the way to a server with these settings of TLS."""
+    return Endpoint(upstream.base_url, KEY, **more)
 
 
 @pytest.fixture(scope="module")
@@ -23,55 +29,29 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-async def ask(
-    connections: Connections,
-    upstream: Upstream,
-    *,
-    verify_ssl: bool = True,
-    ca_bundle: str = "",
-) -> object:
-    """Send a request and return the response object."""
-    endpoint = Endpoint(
-        upstream.base_url, KEY, verify_ssl=verify_ssl, ca_bundle=ca_bundle
-    )
-    async with connections.request(
-        endpoint, "/responses", {"input": []}, Deadlines(Timeouts())
-    ) as answer:
-        return await answer.response_object()
-
-
 async def test_unknown_authority(
     connections: Connections, authority: trustme.CA
 ) -> None:
     """It is refused, and nothing is sent."""
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed) as refused:
-            await ask(connections, upstream)
+            await ask(connections, trusting(upstream))
         assert upstream.requests == []
-    assert str(refused.value) == (
-        "The certificate of 127.0.0.1 is not trusted here. An administrator has to "
-        "check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-    )
+    sentence = "The certificate of 127.0.0.1 is not trusted here."
+    assert str(refused.value) == sentence
+    assert refused.value.fault.settings == ("base_url", "ca_bundle", "verify_ssl")
 
 
-async def test_without_a_check(connections: Connections, authority: trustme.CA) -> None:
-    """Whoever asks for it trusts anybody; the connection is used again."""
-    async with Upstream(ANSWER, server_side(authority)) as upstream:
-        for _ in range(3):
-            answer = await ask(connections, upstream, verify_ssl=False)
-            assert answer == {"output": []}
-        assert len(upstream.connections) == 1
-
-
-async def test_bundle(
-    connections: Connections, authority: trustme.CA, tmp_path: Path
+@pytest.mark.parametrize("verify_ssl", [True, False])
+async def test_trusted_server_answers_over_one_connection(
+    connections: Connections, authority: trustme.CA, tmp_path: Path, verify_ssl: bool
 ) -> None:
-    """A server is trusted that the file vouches for; the connection is used again."""
-    bundle = bundle_of(authority, tmp_path / "ca.pem")
+    """One that the file vouches for; or anybody, without a check."""
+    bundle = bundle_of(authority, tmp_path / "ca.pem") if verify_ssl else ""
     async with Upstream(ANSWER, server_side(authority)) as upstream:
+        endpoint = trusting(upstream, verify_ssl=verify_ssl, ca_bundle=bundle)
         for _ in range(3):
-            answer = await ask(connections, upstream, ca_bundle=bundle)
-            assert answer == {"output": []}
+            assert await ask(connections, endpoint) == {"output": []}
         assert len(upstream.connections) == 1
 
 
@@ -82,7 +62,7 @@ async def test_bundle_of_somebody_else(
     bundle = bundle_of(trustme.CA(), tmp_path / "ca.pem")
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed, match="not trusted here"):
-            await ask(connections, upstream, ca_bundle=bundle)
+            await ask(connections, trusting(upstream, ca_bundle=bundle))
         assert upstream.requests == []
 
 
@@ -95,9 +75,7 @@ async def test_bundle_for_another_host(
         address = upstream.base_url.replace("127.0.0.1", "localhost")
         endpoint = Endpoint(address, KEY, ca_bundle=bundle)
         with pytest.raises(ConnectionFailed, match="certificate of localhost"):
-            async with connections.request(
-                endpoint, "/responses", {}, Deadlines(Timeouts())
-            ):
+            async with post(connections, endpoint):
                 pass
 
 
@@ -109,45 +87,46 @@ async def test_bundle_that_was_replaced(
     bundle = bundle_of(trustme.CA(), path)
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed, match="not trusted here"):
-            await ask(connections, upstream, ca_bundle=bundle)
+            await ask(connections, trusting(upstream, ca_bundle=bundle))
         bundle_of(authority, path)
         os.utime(path, ns=(0, 0))
-        answer = await ask(connections, upstream, ca_bundle=bundle)
+        answer = await ask(connections, trusting(upstream, ca_bundle=bundle))
         assert answer == {"output": []}
         assert len(connections._certificates) == 1
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "name"),
     [
-        None,
-        b"",
-        b"no certificate",
-        b"\xff\xfe\x00",
-        b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        (None, "ca.pem"),
+        (b"", "ca.pem"),
+        (b"\xff\xfe\x00", "ca.pem"),
+        (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ca.pem"),
+        (None, "with a \0 in it"),
+        (None, "."),
     ],
 )
-@pytest.mark.parametrize("name", ["ca.pem", "with a \0 in it", "."])
 async def test_bundle_that_is_none(
     connections: Connections,
     tmp_path: Path,
     content: bytes | None,
     name: str,
 ) -> None:
-    """The sentence names the valve, and nothing is sent."""
+    """The error names the field, and nothing is sent."""
     if content is not None:
         (tmp_path / "ca.pem").write_bytes(content)
     bundle = str(tmp_path / name)
     async with Upstream(ANSWER) as upstream:
-        with pytest.raises(InvalidRequest, match="CA_BUNDLE is not a file with"):
-            await ask(connections, upstream, ca_bundle=bundle)
+        with pytest.raises(InvalidSetting, match="cannot be read") as refused:
+            await ask(connections, trusting(upstream, ca_bundle=bundle))
         assert upstream.requests == []
+    assert refused.value.fault == SettingFault(("ca_bundle",), "certain")
 
 
 async def test_bundle_that_nobody_asks_for(connections: Connections) -> None:
     """Without a check the file is not read."""
     async with Upstream(ANSWER) as upstream:
         answer = await ask(
-            connections, upstream, verify_ssl=False, ca_bundle="/no/such/file"
+            connections, trusting(upstream, verify_ssl=False, ca_bundle="/no/such/file")
         )
         assert answer == {"output": []}

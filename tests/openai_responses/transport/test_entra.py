@@ -101,7 +101,7 @@ async def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is installed in the server of a user."""
     monkeypatch.setitem(sys.modules, "azure.identity", None)
 
-    with pytest.raises(InvalidRequest, match="no package azure-identity"):
+    with pytest.raises(InvalidRequest, match="need the package azure-identity"):
         await EntraTokens().token(SCOPE)
 
 

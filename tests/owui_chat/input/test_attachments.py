@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chats.pictures import BMP, JPEG, PIXEL, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
@@ -21,7 +22,6 @@ from owui_chat.messages import (
     UserMessage,
     attach_stored_messages,
 )
-from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")
@@ -149,7 +149,7 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
 @pytest.mark.parametrize(
     "metadata", [{}, {"user_message": None, "files": None, "model": None}]
 )
-def test_request_without_files(metadata: Json) -> None:
+def test_request_without_files_has_no_attachments(metadata: Json) -> None:
     """Most have none."""
     assert attached(chat_of(1), {}, metadata) == {}
 
@@ -211,13 +211,13 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 
 def test_picture_without_a_name_is_refused_too() -> None:
     """Callers over plain HTTP give none."""
-    with pytest.raises(InvalidRequest, match=r"^A picture is in a form"):
+    with pytest.raises(InvalidRequest, match=r"^An image is in a format"):
         resolved([said(image(BAD))])
 
 
 def test_picture_that_is_gone_is_no_unknown_kind() -> None:
     """The host left its address as it was."""
-    with pytest.raises(InvalidRequest, match=r"^A picture cannot be read: it is gone"):
+    with pytest.raises(InvalidRequest, match=r"^An image cannot be read: it is gone"):
         resolved([said(image("some-file-id"))])
 
 
@@ -235,7 +235,7 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
     assert isinstance(first, UserMessage)
     note, rest = first.item["content"]
     assert note["type"] == "input_text"
-    assert note["text"].startswith("[A picture is in a form")
+    assert note["text"].startswith("[An image is in a form")
     assert rest == text("?")
     assert found[1:] == parts[1:]
 
@@ -267,7 +267,7 @@ def notes_in(items: list[Item]) -> list[tuple[int, int]]:
         (number, place)
         for number, item in enumerate(items)
         for place, part in enumerate(item.get("content") or item["output"])
-        if "is left out: one request takes 1500 pic" in str(part.get("text"))
+        if "is left out: one request takes 1500 ima" in str(part.get("text"))
     ]
 
 
@@ -293,7 +293,7 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     assert fitted[0]["content"][1] == text("Hi")
 
 
-def test_a_picture_that_is_too_large() -> None:
+def test_too_large_picture_is_scaled_or_refused() -> None:
     """An earlier one is a note; the one that is asked about is an error."""
     large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
     parts: list[ChatPart] = [said(large), said(text("Hi"))]

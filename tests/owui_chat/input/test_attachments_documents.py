@@ -2,8 +2,8 @@
 
 import pytest
 
+from chats.pictures import PDF, data_url
 from owui_chat.input.attachments import document_part, document_type
-from picture_sample import PDF, data_url
 
 OFFICE = "application/vnd.openxmlformats-officedocument"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PIXEL, PNG, WEBP, data_url
 from owui_chat.input.attachments import UNREADABLE_IMAGE, image_data_url, tool_image
-from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PIXEL, PNG, WEBP, data_url
 
 READ = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}
 UNREAD = [BMP, MOVING_GIF, b"<svg/>", b"", b"RIFF\x1a\x00\x00\x00WAVE"]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from chats.pictures import BMP, JPEG, PIXEL, data_url
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
 from openai_responses.loop.events import ToolOutput
 from owui_chat.input.attachments import (
@@ -21,7 +22,6 @@ from owui_chat.messages import (
     parse_messages,
 )
 from owui_chat.render.items import output_host_item
-from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
 SECOND = data_url(JPEG, "image/jpeg")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earlier_writers import EARLIER, A, B, C, earlier_key
+from chats.earlier_writers import EARLIER, A, B, C, earlier_key
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
@@ -21,7 +21,7 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, read_records, text_digest
-from run_sample import (
+from runs.sample import (
     ORIGIN,
     call,
     custom_call,
@@ -32,7 +32,7 @@ from run_sample import (
     search,
     without,
 )
-from signing import SIGN
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 PLAIN = {"type": "output_text", "annotations": []}

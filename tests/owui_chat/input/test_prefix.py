@@ -24,9 +24,9 @@ from owui_chat.messages import (
     stored_messages,
 )
 from owui_chat.storage.records import message_key
-from owui_manifold.store import ChatKeys
-from signing import KEYS, with_sent
-from stand_in_host import SERVER_SECRET
+from owui_manifold.store.keys import ChatKeys
+from stand_in.host import SERVER_SECRET
+from stand_in.signing import KEYS, with_sent
 
 ROW = {
     "q0": {"role": "user", "content": "zero"},

@@ -13,7 +13,7 @@ from owui_chat.input.prefix import (
 )
 from owui_chat.messages import ChatPart, StoredMessage, UserMessage
 from owui_chat.storage.records import message_key, text_digest
-from signing import KEYS
+from stand_in.signing import KEYS
 
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 

@@ -116,11 +116,11 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])
-def test_tasks_that_want_a_text(task: str) -> None:
+def test_tasks_that_want_a_text_get_no_form(task: str) -> None:
     """An emoji is no object."""
     assert format_of(task, '"title"') is None
 
 
-def test_a_prompt_of_the_administrators_own() -> None:
+def test_administrators_own_prompt_gets_no_form() -> None:
     """It may ask for a bare line."""
     assert format_of("title_generation", "Write a title, nothing else.") is None

@@ -10,7 +10,7 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from owui_chat.render.chunks import error_chunk
 from owui_chat.render.completions import chat_tool_call, completion, completion_text
-from run_sample import (
+from runs.sample import (
     TRANSCRIPTS,
     call,
     message,

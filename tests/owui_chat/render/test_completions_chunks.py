@@ -20,7 +20,7 @@ from openai_responses.transport.stream import ItemDone
 from owui_chat.citations import strip_tracking
 from owui_chat.render.chunks import error_chunk
 from owui_chat.render.completions import ChunkRenderer, chat_tool_call
-from run_sample import (
+from runs.sample import (
     TRANSCRIPTS,
     call,
     custom_call,

@@ -6,7 +6,7 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.stream import ItemDone
 from owui_chat.render.completions import ChunkRenderer, completion
-from run_sample import message, run_of
+from runs.sample import message, run_of
 
 DRAWN: Item = {
     "type": "image_generation_call",

@@ -14,7 +14,7 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from run_sample import Page, message, run_of, run_of_transcript, without
+from runs.sample import Page, message, run_of, run_of_transcript, without
 
 Json = dict[str, Any]
 FILE = {"type": "image", "id": "f-1", "url": "/api/v1/files/f-1/content"}
@@ -72,7 +72,7 @@ def test_picture_is_shown_while_it_is_drawn() -> None:
     assert all(d["files"][0]["url"].startswith("data:image/png;") for d in sketches)
     assert host_events(chunks, "files") == [{"files": [FILE]}]
     statuses = [data["description"] for data in host_events(chunks, "status")]
-    assert statuses[:2] == ["Drawing a picture", "Picture drawn"]
+    assert statuses[:2] == ["Generating an image", "Image generated"]
 
 
 def test_sketch_is_sent_to_the_page_once() -> None:
@@ -132,10 +132,10 @@ def test_many_pictures_are_shown_again_less_often() -> None:
     [
         (
             {"code": "moderation_blocked"},
-            "The picture was not drawn: the safety system refused it.",
+            "The image was not generated: the safety system rejected it.",
         ),
-        ({"code": "other", "message": "secret"}, "The picture could not be drawn."),
-        (None, "The picture could not be drawn."),
+        ({"code": "other", "message": "secret"}, "The image could not be generated."),
+        (None, "The image could not be generated."),
     ],
 )
 def test_picture_that_failed_is_one_sentence(error: Json | None, sentence: str) -> None:
@@ -168,7 +168,7 @@ def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
 
     assert isinstance(whole[-1], RunDone)
     assert host_events(chunks, "chat:message:files")[-1] == {"files": []}
-    assert "broke off" in last_items(chunks)[-1]["content"][0]["text"]
+    assert "interrupted" in last_items(chunks)[-1]["content"][0]["text"]
 
 
 # -------------------------------------------------------------------------- code
@@ -202,7 +202,7 @@ def test_code_that_broke_off_is_closed() -> None:
     pieces = [c["delta"] for c in chunks if c.get("type") == "response.code.delta"]
     assert len(pieces) == 3
     assert code["code"].startswith(
-        "".join([*pieces, "\n```\n```text\nThe answer broke"])
+        "".join([*pieces, "\n```\n```text\nThe answer was interrupted"])
     )
     assert code["status"] == "incomplete"
     assert set(end) == {"type", "id"}  # neither drawn nor sent

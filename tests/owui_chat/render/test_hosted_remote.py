@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
@@ -12,7 +12,7 @@ from openai_responses.requests.replay import refused_pair, replay_items, replay_
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
-from run_sample import (
+from runs.sample import (
     ORIGIN,
     Told,
     ended_items,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import AnnotationAdded, ItemDone
-from run_sample import Page, message, run_of, run_of_transcript, search
+from runs.sample import Page, message, run_of, run_of_transcript, search
 
 Json = dict[str, Any]
 A, B = "https://a.example", "https://b.example"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import (
@@ -19,11 +19,11 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
-from run_sample import (
+from runs.sample import (
     TRANSCRIPTS,
     Page,
     call,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
@@ -21,6 +21,7 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.requests.replay import Origin, replay_output
+from owui_chat.commentary import closing_commentary
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.details_carrier import (
@@ -28,9 +29,8 @@ from owui_chat.storage.details_carrier import (
     restore_from_details,
     write_details,
 )
-from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.signature import sign_object
-from run_sample import (
+from runs.sample import (
     ORIGIN,
     Page,
     call,
@@ -44,7 +44,7 @@ from run_sample import (
     search,
     without,
 )
-from signing import SIGN
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]

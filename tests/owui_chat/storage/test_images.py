@@ -12,8 +12,8 @@ from owui_chat.messages import AssistantText
 from owui_chat.storage.images import restore_images, stored_image_ids, stored_item
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, read_records
-from run_sample import ORIGIN, message, reasoning
-from signing import SIGN, signed_items
+from runs.sample import ORIGIN, message, reasoning
+from stand_in.signing import SIGN, signed_items
 
 A, B = "A" * 26, "B" * 26
 ADDRESS = "sandbox:/mnt/data/people.csv"

@@ -14,7 +14,7 @@ from owui_chat.storage.markers import (
     split_at_markers,
     strip_markers,
 )
-from run_sample import has_marker
+from runs.sample import has_marker
 
 ULID = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"
 ID16 = "7A8B9C0DEFGHJKMN"

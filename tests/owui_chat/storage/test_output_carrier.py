@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from owui_chat.code import CODE_CARD, code_text
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,
@@ -16,14 +17,14 @@ from owui_chat.messages import (
 )
 from owui_chat.render.items import OutputItems
 from owui_chat.storage.output_carrier import (
-    COMMENTARY_TYPE,
     output_values,
+    record_item,
     restore_from_outputs,
     stored_outputs,
 )
 from owui_chat.storage.records import Record, read_records, write_records
-from run_sample import ORIGIN, call, message, output, reasoning
-from signing import SIGN
+from runs.sample import ORIGIN, call, message, output, reasoning
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")
@@ -48,7 +49,7 @@ def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
 
 
 def test_text_names_its_record() -> None:
-    """The host joins the texts of neighbours by a line's end."""
+    """The host joins the texts of neighbors by a line's end."""
     run = [
         message("1", "Rain."),
         kept(A, "msg_1"),
@@ -215,8 +216,8 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     [*_] = shown.add(message("1", "Rain."))
 
     for value in ({"__v": 4}, {"__v": 5}):
-        [*_] = shown.add_record(StoredRecord(A, value, 3), 0)
-    [*_] = shown.add_record(StoredRecord(B, {}), None)
+        [*_] = shown.add_record(StoredRecord(record_item(A, value), 3), 0)
+    [*_] = shown.add_record(StoredRecord(record_item(B, {})), None)
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 

@@ -10,7 +10,7 @@ from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.storage.recorder import NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
-from run_sample import (
+from runs.sample import (
     AUTHOR,
     TRANSCRIPTS,
     Ids,
@@ -152,7 +152,7 @@ def test_remark_that_says_nothing_is_not_kept() -> None:
 
 
 def test_second_message_in_a_row_is_kept_apart() -> None:
-    """The host joins neighbours by a newline."""
+    """The host joins neighbors by a newline."""
     assert payloads(message("1", "One"), message("2", "Two")) == [[STUB]]
 
 

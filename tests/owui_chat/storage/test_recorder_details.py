@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.requests.replay import replay_output
@@ -18,7 +18,7 @@ from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.recorder import NewRecord, Recorder
-from run_sample import (
+from runs.sample import (
     AUTHOR,
     ORIGIN,
     call,
@@ -30,7 +30,7 @@ from run_sample import (
     run_of,
     run_with_tools,
 )
-from signing import SIGN
+from stand_in.signing import SIGN
 
 ASKED: Item = {"role": "user", "content": "Weather?"}
 NO_ROUND = run_of(

@@ -20,8 +20,8 @@ from owui_chat.storage.records import (
     stored_repairs,
     write_records,
 )
-from run_sample import ORIGIN, call, message, output, reasoning, search
-from signing import SIGN, signed_items
+from runs.sample import ORIGIN, call, message, output, reasoning, search
+from stand_in.signing import SIGN, signed_items
 
 Json = dict[str, Any]
 ULID = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"

@@ -13,8 +13,8 @@ from owui_chat.storage.records import (
     stored_size,
     write_records,
 )
-from run_sample import ORIGIN, reasoning
-from signing import SIGN
+from runs.sample import ORIGIN, reasoning
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 ROOMY = 1_000_000

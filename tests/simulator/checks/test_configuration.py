@@ -356,7 +356,7 @@ async def test_a_compacted_context(client: Any) -> None:
 
 
 async def test_where_there_is_no_diagnosis(client: Any, sim: Simulator) -> None:
-    """A hit, an unknown id, another organisation, an older model, a wrong id."""
+    """A hit, an unknown id, another organization, an older model, a wrong id."""
     first = (await client.ask([LONG], model=LAST)).body
     items = [LONG, *bare(first["output"]), MORE]
     hit = await compared(client, first["id"], items, instructions="Be brief.")

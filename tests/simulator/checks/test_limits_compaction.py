@@ -82,7 +82,7 @@ async def test_what_came_before_is_read_no_more(
         assert kinds == ["reasoning", "message"]
 
 
-async def test_compaction_of_another_organisation_is_refused(client: Any) -> None:
+async def test_compaction_of_another_organization_is_refused(client: Any) -> None:
     """It is sealed as reasoning is."""
     first = await client.ask([LONG], **managed())
     output = sent_back(first.body["output"])[-1:]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, WEBP, data_url
+from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, WEBP, data_url
 
 pytestmark = pytest.mark.asyncio
 
@@ -73,7 +73,6 @@ async def test_other_pictures(client: Any, url: str) -> None:
 @pytest.mark.parametrize(
     ("part", "param", "got"),
     [
-        (image("cat.png"), "image_url", "a value with an invalid format"),
         (
             image(data_url(PDF, "application/pdf")),
             "image_url",
@@ -118,13 +117,6 @@ async def test_what_is_missing(client: Any, part: dict[str, Any], missing: str) 
 
     assert heard.error["param"] == f"input[0].content[0].{missing}"
     assert heard.error["code"] == "missing_required_parameter"
-
-
-async def test_two_sources_of_one_file(client: Any) -> None:
-    """The bytes or an address, not both."""
-    heard = await posted(client, {**document(), "file_url": "https://example.com/a"})
-
-    assert heard.error["code"] == "mutually_exclusive_parameters"
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF at all"])

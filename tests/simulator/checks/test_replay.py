@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from simulator.sealing import ForeignSeal, seal_content, unseal_content
-
 USER = {"role": "user", "content": "Hello"}
 MORE = {"role": "user", "content": "Go on, in JSON"}
 OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
@@ -87,8 +85,8 @@ async def test_content_that_was_not_sealed_here(client: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("model", [OLD, NEW])
-async def test_reasoning_of_another_organisation(client: Any, model: str) -> None:
-    """A key of another organisation cannot read what this one got."""
+async def test_reasoning_of_another_organization(client: Any, model: str) -> None:
+    """A key of another organization cannot read what this one got."""
     output = await first_turn(client, model)
     body = client.body([USER, *output, MORE], model=model)
     heard = await client.post(body, key="sk-simulator-2")
@@ -307,14 +305,3 @@ async def test_reasoning_between_tool_rounds_fits(client: Any) -> None:
     heard = await second_turn(client, items, NEW, tools=[tool])
 
     assert "I was given 3 reasoning items back" in heard.text
-
-
-def test_a_seal_opens_to_what_was_sealed() -> None:
-    """Sealing is reversible here and only here."""
-    from simulator.sealing import Seal
-
-    made = Seal("rs_1", "org", "gpt-5.2", "0" * 32, "someone", 64)
-
-    assert unseal_content(seal_content(made)) == made
-    with pytest.raises(ForeignSeal):
-        unseal_content("gAAAA" + "A" * 400)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from picture_sample import PIXEL
+from chats.pictures import PIXEL
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,7 +26,6 @@ ASSISTANT_PARTS = "Supported values are: 'output_text' and 'refusal'."
 USER_PARTS = "Supported values are: 'input_text', 'input_image', and 'input_file'."
 
 UNKNOWN = [
-    ({"seed": 1}, "seed"),
     ({"messages": []}, "messages"),
     ({"max_tokens": 5}, "max_tokens"),
     ({"stop": ["x"]}, "stop"),
@@ -42,7 +41,6 @@ UNKNOWN = [
     ({"stream_options": {"include_usage": True}}, "stream_options.include_usage"),
 ]
 MISSING = [
-    ({"input": [{"type": "reasoning", "encrypted_content": "x"}]}, "input[0].summary"),
     ({"input": [{"type": "function_call_output", "output": ""}]}, "input[0].call_id"),
     ({"input": [{"content": "x"}]}, "input[0].type"),
     ({"input": [{"type": "message", "content": "x"}]}, "input[0].role"),
@@ -85,13 +83,10 @@ MISTYPED = [
 ]
 INVALID = [
     ({"reasoning": {"effort": "huge"}}, "reasoning.effort", "'huge'"),
-    ({"text": {"verbosity": "loud"}}, "text.verbosity", "'loud'"),
     ({"truncation": "maybe"}, "truncation", "'maybe'"),
-    ({"include": ["everything"]}, "include[0]", "'everything'"),
     ({"tool_choice": "perhaps"}, "tool_choice", "'perhaps'"),
     ({"input": [{"type": "dream"}]}, "input[0].type", "'item_reference'"),
     ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "'tool'"),
-    ({"tools": [{"type": "telepathy"}]}, "tools[0].type", "'telepathy'"),
     (
         {
             "input": [
@@ -108,26 +103,10 @@ INVALID = [
     ),
 ]
 LIMITS = [
-    ({"prompt_cache_key": LONG}, "string_above_max_length", "prompt_cache_key"),
-    ({"safety_identifier": "k" * 129}, "string_above_max_length", "safety_identifier"),
-    ({"max_output_tokens": 15}, "integer_below_min_value", "max_output_tokens"),
-    ({"max_output_tokens": 10**6}, "integer_above_max_value", "max_output_tokens"),
-    ({"temperature": 2.5}, "decimal_above_max_value", "temperature"),
     ({"top_p": -1}, "decimal_below_min_value", "top_p"),
     ({"metadata": {"k": "v" * 513}}, "string_above_max_length", "metadata.k"),
     ({"metadata": {LONG: "v"}}, "string_above_max_length", "metadata"),
-    (
-        {"metadata": {str(n): "" for n in range(17)}},
-        "object_above_max_properties",
-        "metadata",
-    ),
-    ({"tools": [{**FUNCTION, "name": "a b"}]}, "invalid_value", "tools[0].name"),
     ({"tools": [{**FUNCTION, "name": "ab\n"}]}, "invalid_value", "tools[0].name"),
-    (
-        {"tools": [{**FUNCTION, "name": LONG}]},
-        "string_above_max_length",
-        "tools[0].name",
-    ),
 ]
 
 
@@ -302,7 +281,6 @@ PART = {"type": "input_text", "text": TOO_LONG}
     [
         ({"input": TOO_LONG}, "input"),
         ({"instructions": TOO_LONG}, "instructions"),
-        ({"input": [{"role": "user", "content": TOO_LONG}]}, "input[0].content"),
         (
             {"input": [{"role": "user", "content": [PART]}]},
             "input[0].content[0].text",
@@ -338,23 +316,6 @@ async def test_an_input_has_so_many_items(client: Any, count: int, status: int) 
         assert heard.error["code"] == "array_above_max_length"
 
 
-@pytest.mark.parametrize("given", [None, [], ""])
-async def test_no_input(client: Any, given: Any) -> None:
-    """A request without input is told what to provide."""
-    error = await refused(client, {"input": given})
-
-    assert error["message"].startswith('One of "input" or "previous_response_id"')
-    assert (error["code"], error["param"]) == ("missing_required_parameter", "input")
-
-
-async def test_no_model(client: Any) -> None:
-    """A request without a model is refused."""
-    heard = await client.post({"input": "x"})
-
-    assert heard.status == 400
-    assert heard.error["message"] == "Missing required parameter: 'model'."
-
-
 @pytest.mark.parametrize(
     "raw", ["{", "[]", '"x"', '{"top_p": NaN}', '{"a": "\\ud83d"}', b'{"a": "\xff"}']
 )
@@ -369,18 +330,8 @@ async def test_a_body_that_is_no_object(client: Any, raw: str | bytes) -> None:
     assert error["message"].startswith("We could not parse the JSON body")
 
 
-async def test_a_picture_that_is_no_address(client: Any) -> None:
-    """An image_url must be an address or a data URL."""
-    picture = {"type": "input_image", "image_url": "cat.png", "detail": "auto"}
-    error = await refused(client, {"input": [{"role": "user", "content": [picture]}]})
-
-    assert error["message"].startswith("Invalid 'input[0].content[0].image_url'.")
-    assert error["code"] == "invalid_value"
-
-
 STRICT = {"type": "object", "properties": {"a": {"type": "string"}}}
 STRICT_CASES = [
-    (STRICT, "In context=(), 'additionalProperties' is required"),
     ({**STRICT, "additionalProperties": False}, "Missing 'a'."),
     (
         {
@@ -395,8 +346,6 @@ STRICT_CASES = [
 
 
 SCHEMA_CASES = [
-    ({}, "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'."),
-    ({"type": "object"}, "In context=(), object schema missing properties."),
     (
         {"type": "object", "properties": {"a": None}},
         "None is not of type 'object', 'boolean'.",
@@ -426,28 +375,6 @@ async def test_strict_schemas(client: Any, schema: dict[str, Any], words: str) -
     assert words in error["message"]
     assert error["code"] == "invalid_function_parameters"
     assert error["param"] == "tools[0].parameters"
-
-
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        (
-            "required",
-            "Tool choice 'required' must be specified with 'tools' parameter.",
-        ),
-        (
-            {"type": "function", "name": "f"},
-            "Tool choice 'function' not found in 'tools' parameter.",
-        ),
-    ],
-)
-async def test_a_choice_without_its_tool(
-    client: Any, choice: Any, message: str
-) -> None:
-    """A tool can only be forced when it is offered."""
-    error = await refused(client, {"tool_choice": choice})
-
-    assert (error["message"], error["param"]) == (message, "tool_choice")
 
 
 ACCEPTED = [

@@ -103,9 +103,16 @@ async def test_a_request_without_the_part_passes(client: Any) -> None:
     assert (await client.post(client.body(ask(SEARCH)))).status == 200
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("delivery", DELIVERIES)
-async def test_forms(client: Any, form: str, delivery: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "delivery"),
+    [
+        *((form, "http") for form in FORMS),
+        *(("fields", delivery) for delivery in DELIVERIES if delivery != "http"),
+    ],
+)
+async def test_refusal_names_its_part_where_the_form_has_it(
+    client: Any, form: str, delivery: str
+) -> None:
     """The place is where the form has it, and nowhere else."""
     fault = refuse_item("function_call", form=form, delivery=delivery, status=404)
     client.simulator.faults.append(fault)

@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -21,17 +21,6 @@ async def wire(client: Any, said: str) -> tuple[bytes, list[bytes]]:
     async with client.session.post(url, json=body, headers=headers) as answer:
         chunks = [chunk async for chunk, _ in answer.content.iter_chunks()]
     return b"".join(chunks), chunks
-
-
-async def test_a_cut_stream_ends_without_a_last_event(client: Any) -> None:
-    """cut ends the body cleanly after some text."""
-    heard = await client.stream("sim:cut")
-    types = [one["type"] for one in heard.events]
-
-    assert len(types) == 60
-    assert types[-1] == "response.output_text.delta"
-    assert client.simulator.requests[-1].finished is False
-    assert client.simulator.requests[-1].closed_by_client is False
 
 
 async def test_a_dropped_connection(client: Any) -> None:
@@ -98,17 +87,6 @@ async def test_a_stalled_json_answer_is_left_by_the_client(client: Any) -> None:
     assert (await client.simulator.closed_early()).finished is False
 
 
-async def test_a_client_that_stays_is_not_one_that_left(client: Any) -> None:
-    """A finished stream is recorded as finished."""
-    await client.stream()
-    await client.simulator.all_ended()
-    record = client.simulator.requests[-1]
-
-    assert (record.finished, record.closed_by_client) == (True, False)
-    with pytest.raises(TimeoutError):
-        await client.simulator.closed_early(timeout=0.05)
-
-
 async def test_random_chunks_cut_characters(client: Any) -> None:
     """chunks=random cuts inside characters, and loses nothing."""
     raw, chunks = await wire(client, f"sim:chat,chunks=random {'東京🚀' * 20}")
@@ -132,69 +110,11 @@ async def test_chunks_of_one_byte(client: Any) -> None:
     assert raw.endswith(b"}\n\n")
 
 
-async def test_line_ends_and_comments(client: Any) -> None:
-    """crlf, cr, comments, nameless and done dress the same events."""
-    crlf, _ = await wire(client, "sim:short,crlf,comments")
-    cr, _ = await wire(client, "sim:short,cr")
-    nameless, _ = await wire(client, "sim:short,nameless,done")
-    several, _ = await wire(client, "sim:short,multiline")
-
-    assert crlf.startswith(b": a comment\r\nevent: response.created\r\ndata: {")
-    assert b"\n" not in crlf.replace(b"\r\n", b"")
-    assert b"\n" not in cr
-    assert cr.endswith(b"\r\r")
-    assert b"event:" not in nameless
-    assert nameless.endswith(b"data: [DONE]\n\n")
-    assert several.startswith(b"event: response.created\ndata: {\ndata:  ")
-
-
-async def test_the_plain_wire(client: Any) -> None:
-    """Without faults an event is its name and one line of JSON."""
-    raw, _ = await wire(client, "sim:short")
-
-    assert raw.startswith(b'event: response.created\ndata: {"type":"response.created"')
-    assert b"\r" not in raw
-
-
 async def test_a_line_of_a_megabyte(client: Any) -> None:
     """big-line holds one line longer than a million bytes."""
     raw, _ = await wire(client, "sim:big-line")
 
     assert max(map(len, raw.split(b"\n"))) > 1_000_000
-
-
-async def test_keepalives_are_numbered(client: Any) -> None:
-    """keepalive=N puts one behind every N events, with a sequence_number."""
-    heard = await client.stream("sim:chat,keepalive=3")
-    alive = [one for one in heard.events if one["type"] == "keepalive"]
-
-    assert len(alive) > 10
-    assert all(set(one) == {"type", "sequence_number"} for one in alive)
-
-
-async def test_unknown_events(client: Any) -> None:
-    """unknown puts in events that no type knows."""
-    heard = await client.stream("sim:unknown-events")
-
-    assert "response.aura.delta" in {one["type"] for one in heard.events}
-
-
-async def test_the_length_of_a_long_answer(client: Any) -> None:
-    """deltas=N sets how many words are streamed."""
-    heard = await client.stream("sim:long,deltas=300")
-    name = "response.output_text.delta"
-
-    assert sum(one["type"] == name for one in heard.events) == 300
-
-
-async def test_a_slow_answer_takes_its_time(client: Any) -> None:
-    """delay=MS waits before each delta."""
-    loop = asyncio.get_running_loop()
-    before = loop.time()
-    heard = await client.stream("sim:long,deltas=20,delay=10")
-
-    assert loop.time() - before > 0.199
-    assert heard.events[-1]["type"] == "response.completed"
 
 
 async def test_attempts_that_fail(client: Any) -> None:
@@ -256,28 +176,6 @@ async def test_errors_before_a_response(
         assert client.simulator.requests[-1].response == heard.body
 
 
-@pytest.mark.parametrize(
-    ("name", "order", "code"),
-    [
-        ("misaligned", ["error", "response.failed"], "misalignment_policy_violation"),
-        ("cyber-failed", ["error", "response.failed"], "cyber_policy"),
-        ("too-large", ["error", "response.failed"], "rate_limit_exceeded"),
-        ("late-reason", ["response.failed", "error"], "content_policy_violation"),
-    ],
-)
-async def test_streams_that_are_refused_with_two_events(
-    client: Any, name: str, order: list[str], code: str
-) -> None:
-    """As recorded, and as Azure's filter does it, whose first event names nothing."""
-    last = (await client.stream(f"sim:{name}")).events[-2:]
-
-    assert [one["type"] for one in last] == order
-    error, failed = sorted(last, key=lambda one: one["type"])
-    assert error["error"]["code"] == code
-    reason = failed["response"]["error"]
-    assert reason is None if order[0] != "error" else reason["code"] == code
-
-
 async def test_the_flex_tier_alone_has_no_capacity(client: Any) -> None:
     """Other tiers answer."""
     body = client.body("sim:flex-unavailable")
@@ -302,35 +200,11 @@ async def test_answers_that_are_no_json(client: Any) -> None:
     assert heard.raw.startswith(b"<html>")
 
 
-async def test_the_two_shapes_of_error(client: Any) -> None:
-    """One is nested, one is flat, one comes alone."""
-    nested = (await client.stream("sim:error-nested")).events[-1]
-    flat = (await client.stream("sim:error-flat")).events[-1]
-    alone = (await client.stream("sim:error-first")).events
-
-    assert nested["error"]["type"] == "server_error"
-    assert flat["code"] == "server_error"
-    assert flat["message"] == nested["error"]["message"]
-    assert [one["type"] for one in alone] == ["error"]
-
-
 async def test_an_error_without_a_stream(client: Any) -> None:
     """Without a stream an error event is a 500."""
     heard = await client.post(client.body("sim:error-nested"))
 
     assert (heard.status, heard.error["type"]) == (500, "server_error")
-
-
-async def test_limits_and_failures(client: Any) -> None:
-    """incomplete and failed carry their reason and what was made so far."""
-    short = (await client.stream("sim:incomplete")).events[-1]["response"]
-    broken = (await client.stream("sim:failed")).events[-1]["response"]
-
-    assert short["status"] == "incomplete"
-    assert short["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert short["output"][-1]["status"] == "incomplete"
-    assert broken["error"]["code"] == "server_error"
-    assert [one["type"] for one in broken["output"]] == ["reasoning"]
 
 
 @pytest.mark.parametrize("kind", ["line", "comments", "lines", "events", "drip"])

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from simulator.options import UnknownOption, find_spec, parse_spec
-from simulator.scenarios.catalogue import ALL_SCENARIOS, SCENARIOS
 
 FUNCTION = {
     "type": "function",
@@ -135,53 +134,6 @@ async def test_rounds_are_counted_since_the_last_user_message(client: Any) -> No
     assert kinds(heard) == ["reasoning", "function_call"]
 
 
-@pytest.mark.asyncio
-async def test_the_free_text_tool(client: Any) -> None:
-    """custom-tool calls the first custom tool, then reads its output."""
-    tool = {"type": "custom", "name": "scribble"}
-    said = {"role": "user", "content": "sim:custom-tool"}
-    first = await client.ask([said], tools=[tool])
-    call = first.body["output"][1]
-    output = {
-        "type": "custom_tool_call_output",
-        "call_id": call["call_id"],
-        "output": "noted",
-    }
-    sent = {name: one for name, one in call.items() if name != "id"}
-    second = await client.ask([said, sent, output], tools=[tool])
-
-    assert (call["type"], call["name"]) == ("custom_tool_call", "scribble")
-    assert "noted" in second.text
-
-
-@pytest.mark.asyncio
-async def test_each_seam_scenario_ends_and_starts_as_its_name_says(client: Any) -> None:
-    """The messages around the hidden item end and start with list, table, quote."""
-    seams = {"list": "- ", "table": "| ", "quote": "> "}
-    for name, mark in seams.items():
-        heard = await client.ask(f"sim:{name}")
-        texts = [
-            one["content"][0]["text"]
-            for one in heard.body["output"]
-            if one["type"] == "message"
-        ]
-        assert texts[0].splitlines()[-1].startswith(mark)
-        assert texts[1].startswith(mark)
-    heard = await client.ask("sim:open-fence")
-    first = heard.body["output"][1]["content"][0]["text"]
-    assert first.count("```") == 1
-
-
-@pytest.mark.asyncio
-async def test_commentary_and_final_answer(client: Any) -> None:
-    """The commentary scenario labels both messages."""
-    heard = await client.ask("sim:commentary", model="gpt-5.6-sol")
-    phases = [one["phase"] for one in heard.body["output"] if "phase" in one]
-
-    assert phases == ["commentary", "final_answer"]
-    assert kinds(heard) == ["reasoning", "message", "reasoning", "message"]
-
-
 TASKS = {
     "title": '### Task:\nGenerate a title.\n### Output:\n{ "title": "your title" }\n',
     "tags": '### Task:\nTags.\n\n### Output:\nJSON format: { "tags": ["a"] }\n\n',
@@ -257,10 +209,4 @@ def test_options_of_a_scenario_can_be_overridden() -> None:
 
     assert (name, options.number("cut")) == ("cut", 3)
     with pytest.raises(UnknownOption):
-        parse_spec("chat,colour=red")
-
-
-def test_every_scenario_has_its_own_name_and_line() -> None:
-    """Names are unique and lines say something."""
-    assert len(SCENARIOS) == len(ALL_SCENARIOS)
-    assert all(len(one.line) > 10 for one in ALL_SCENARIOS)
+        parse_spec("chat,color=red")

@@ -7,11 +7,11 @@ import pytest
 from openai.types.responses import Response
 from pydantic import TypeAdapter
 
-from package_types import check_event, unknown_fields
 from simulator import Simulator
-from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
 from simulator.transcripts import fit_call
+from upstream.package_types import check_event, unknown_fields
 
 pytestmark = pytest.mark.asyncio
 
@@ -123,37 +123,6 @@ async def test_every_json_answer_is_a_response(client: Any) -> None:
         assert unknown_fields(parsed) == []
 
 
-async def test_reasoning_and_text_come_in_the_order_of_the_api(client: Any) -> None:
-    """Parts open before their deltas and close before their item."""
-    heard = await client.stream(reasoning={"summary": "auto"})
-    types = [event["type"].removeprefix("response.") for event in heard.events]
-
-    steps = [
-        one for one, before in zip(types, ["", *types], strict=False) if one != before
-    ]
-    summary = [
-        "reasoning_summary_part.added",
-        "reasoning_summary_text.delta",
-        "reasoning_summary_text.done",
-        "reasoning_summary_part.done",
-    ]
-    assert steps == [
-        "created",
-        "in_progress",
-        "output_item.added",
-        *summary,
-        *summary,
-        "output_item.done",
-        "output_item.added",
-        "content_part.added",
-        "output_text.delta",
-        "output_text.done",
-        "content_part.done",
-        "output_item.done",
-        "completed",
-    ]
-
-
 async def test_deltas_are_padded_unless_told_otherwise(client: Any) -> None:
     """Obfuscation is on by default and off when asked."""
     padded = await client.stream()
@@ -162,44 +131,6 @@ async def test_deltas_are_padded_unless_told_otherwise(client: Any) -> None:
     deltas = [one for one in padded.events if one["type"].endswith(".delta")]
     assert all(one["obfuscation"] for one in deltas)
     assert not any("obfuscation" in one for one in bare.events)
-
-
-async def test_encrypted_content_is_whole_only_when_the_item_is_done(
-    client: Any,
-) -> None:
-    """The added event holds other content than the done event."""
-    heard = await client.stream()
-    items = [one["item"] for one in heard.events if "item" in one]
-    added, done = (one for one in items if one["type"] == "reasoning")
-
-    assert added["encrypted_content"] != done["encrypted_content"]
-    assert done["encrypted_content"].startswith("gAAAA")
-    assert len(done["encrypted_content"]) >= 200
-
-
-async def test_parallel_calls_arrive_mixed(client: Any) -> None:
-    """The deltas of two calls interleave."""
-    heard = await client.stream("sim:parallel", tools=[FUNCTION])
-    name = "response.function_call_arguments.delta"
-    order = [one["output_index"] for one in heard.events if one["type"] == name]
-
-    assert order[:4] == [1, 2, 1, 2]
-
-
-async def test_a_delta_can_come_before_its_item(client: Any) -> None:
-    """The early-delta scenario sends a delta before output_item.added."""
-    heard = await client.stream("sim:early-delta")
-    types = [event["type"] for event in heard.events]
-
-    first_delta = types.index("response.output_text.delta")
-    place = heard.events[first_delta]["output_index"]
-    added = next(
-        index
-        for index, event in enumerate(heard.events)
-        if event["type"] == "response.output_item.added"
-        and event["output_index"] == place
-    )
-    assert first_delta < added
 
 
 async def test_two_simulators_send_the_same_bytes() -> None:

@@ -54,7 +54,7 @@ async def test_a_prefix_of_an_earlier_request_is_cached(client: Any) -> None:
 async def test_what_is_not_cached(
     client: Any, change: dict[str, Any], key: str
 ) -> None:
-    """Another key, model, head, setting or organisation shares nothing."""
+    """Another key, model, head, setting or organization shares nothing."""
     body = client.body(f"{LONG} JSON", prompt_cache_key="a")
     await client.post(body)
     heard = await client.post({**body, **change}, key=key)

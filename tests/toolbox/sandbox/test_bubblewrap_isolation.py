@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sample import CANARY, Chat
+from sandboxes.real import CANARY, Chat
 from toolbox.sandbox.bubblewrap import find_interpreters
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -89,7 +89,7 @@ async def test_every_namespace_is_its_own(chat: Chat) -> None:
     inside = (await chat.run(code)).result
 
     outside = [os.readlink(f"/proc/self/ns/{kind}") for kind in kinds]
-    assert [a == b for a, b in zip(inside, outside, strict=True)] == [False] * 7
+    assert not set(inside) & set(outside)
 
 
 # ---------------------------------------------------------------- files of the host
@@ -166,9 +166,8 @@ def target(path):
     finally:
         os.close(opened)
 
-    assert {target.partition(":")[0] for target in targets} <= {
-        *("", "/dev/null", "pipe", "anon_inode"),
-    }
+    kinds = {target.partition(":")[0] for target in targets}
+    assert kinds <= {"", "/dev/null", "pipe", "anon_inode"}
 
 
 # ---------------------------------------------------------------- the environment
@@ -186,9 +185,8 @@ seen = [open(path).read() for path in glob.glob("/proc/[0-9]*/environ")]
 """
     names, processes, seen = (await chat.run(code)).result
 
-    assert set(names) <= {
-        *("HOME", "PWD", "LC_CTYPE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    }
+    allowed = "HOME PWD LC_CTYPE OMP_NUM_THREADS OPENBLAS_NUM_THREADS"
+    assert set(names) <= set(allowed.split())
     assert processes == 2
     assert CANARY not in seen
     assert "PATH" not in seen
@@ -311,7 +309,7 @@ for folder, _, files in os.walk("/proc/sys"):
 
 
 async def test_no_devices_and_no_setuid_files(chat: Chat) -> None:
-    """None can be made, none are there, and no mount would honour them."""
+    """None can be made, none are there, and no mount would honor them."""
     code = """
 import os, stat
 try:

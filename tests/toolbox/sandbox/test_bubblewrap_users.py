@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from sandbox_sample import sandboxed_processes
+from sandboxes.real import sandboxed_processes
 from toolbox.sandbox.bubblewrap import find_interpreters
-from upstream import until
+from upstream.server import until
 
 SOURCES = Path(__file__).resolve().parents[3] / "pipelines" / "toolbox"
 SOMEBODY = 12_345
@@ -126,7 +126,7 @@ def test_limits_are_the_same_for_anybody(sources: str) -> None:
 
 OPEN = "import os, signal\npipe = os.open('/proc/1/fd/{}', os.O_WRONLY)\n"
 FORGE = OPEN.format(1) + "os.write(pipe, {!r})\nsignal.pause()"
-PAUSE = 3
+PAUSE = 2
 """Seconds after which code is stopped that does nothing more."""
 FLOOD = OPEN.format(1) + "while True: os.write(pipe, b'x' * 65536)"
 COMPLAIN = (

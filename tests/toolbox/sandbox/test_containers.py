@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from pretended_sandbox import CONFINED
+from sandboxes.pretended import CONFINED
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.containers import ContainerBackend
 from toolbox.sandbox.program import SANDBOX_PROGRAM
 from toolbox.sandbox.tools import SandboxTools
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -134,6 +134,10 @@ async def test_container_is_closed(client: Client) -> None:
         assert environment["DOCKER_HOST"] == "unix:///run/docker.sock"
 
 
+only_docker = pytest.mark.parametrize("client", ["docker"], indirect=True)
+
+
+@only_docker
 async def test_packages_can_only_be_read(client: Client) -> None:
     """All runs share them."""
     wheels = client.folder / "wheels"
@@ -146,6 +150,7 @@ async def test_packages_can_only_be_read(client: Client) -> None:
     assert options(arguments)["--volume"].endswith("/packages:/packages:ro")
 
 
+@only_docker
 async def test_cancelled_call_removes_the_container(client: Client) -> None:
     """To end the client alone would leave it running."""
     tools = client.tools()
@@ -162,6 +167,7 @@ async def test_cancelled_call_removes_the_container(client: Client) -> None:
     assert removed == ["rm", "--force", options(started)["--name"]]
 
 
+@only_docker
 async def test_client_that_does_not_start(client: Client) -> None:
     """It is there, but no program of this machine."""
     (client.folder / client.name).write_bytes(b"\x7fELF")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pretended_sandbox import Pretended, answering
+from sandboxes.pretended import Pretended, answering
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.bubblewrap import _BubblewrapProcess
 from toolbox.sandbox.processes import start_process
@@ -23,8 +23,8 @@ from toolbox.sandbox.runs import (
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-LIMITS = SandboxLimits(seconds=-9.0, disk=1000, output=10)
-"""With the time that we grant for the answer, everything ends after a second."""
+LIMITS = SandboxLimits(seconds=-9.5, disk=1000, output=10)
+"""With the time that we grant for the answer, everything ends after half a second."""
 PATIENT = SandboxLimits(seconds=60.0, disk=1000, output=10)
 
 

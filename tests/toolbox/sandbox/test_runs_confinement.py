@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pretended_sandbox import CONFINED, Pretended, answering
+from sandboxes.pretended import CONFINED, Pretended, answering
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
 

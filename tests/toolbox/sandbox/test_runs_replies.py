@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pretended_sandbox import Pretended, confined_answering
+from sandboxes.pretended import Pretended, confined_answering
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
 from toolbox.sandbox.tools import SandboxResult, SandboxTools
@@ -86,9 +86,20 @@ async def test_endless_line_is_no_answer(spool: Path) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        *("text", 5, {}, [5], [[]], [["a", 0]], [["a", 0, 1, 2]], [[1, 0, 1]]),
-        *([["a", -1, 1]], [["a", 0, -1]], [["a", 0, 6]], [["a", 5, 1]]),
-        *([["a", 0.5, 1]], [["a", "0", 1]], [["a", 10**30, 1]], None),
+        "text",
+        {},
+        [5],
+        [["a", 0]],
+        [["a", 0, 1, 2]],
+        [[1, 0, 1]],
+        [["a", -1, 1]],
+        [["a", 0, -1]],
+        [["a", 0, 6]],
+        [["a", 5, 1]],
+        [["a", 0.5, 1]],
+        [["a", "0", 1]],
+        [["a", 10**30, 1]],
+        None,
     ],
 )
 async def test_files_outside_the_workspace_are_no_files(

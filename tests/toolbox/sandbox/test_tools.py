@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sandbox_sample import TIGHT, Chat, sandboxed
-from schema_forms import argument_error, strict_schema
+from sandboxes.real import TIGHT, Chat, sandboxed
+from strictness.forms import argument_error, strict_schema
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox_sample import TIGHT, Chat, sandboxed, sandboxed_processes
+from sandboxes.real import TIGHT, Chat, sandboxed, sandboxed_processes
 from toolbox.sandbox.backend import MEBIBYTE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -3,7 +3,7 @@
 import pytest
 import pytest_asyncio
 
-from sandbox_sample import CANARY, Chat
+from sandboxes.real import CANARY, Chat
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -31,9 +31,18 @@ async def trapped(chat: Chat) -> Chat:
 
 
 PATHS = [
-    *("passwd", "folder/passwd", "environ", "zero", "root/etc/passwd", "out"),
-    *("../etc/passwd", "real/../../etc/passwd", "/etc/passwd", "/work/../etc"),
-    *("/proc/self/environ", "/work2/x"),
+    "passwd",
+    "folder/passwd",
+    "environ",
+    "zero",
+    "root/etc/passwd",
+    "out",
+    "../etc/passwd",
+    "real/../../etc/passwd",
+    "/etc/passwd",
+    "/work/../etc",
+    "/proc/self/environ",
+    "/work2/x",
 ]
 
 
@@ -129,9 +138,8 @@ async def test_odd_names_are_only_names(chat: Chat) -> None:
     ran = await chat.run(code)
 
     shown = {file.name for file in ran.answer.files}
-    assert shown == {
-        *("a_b.png", "\\..\\x", "-rf", "$(id)", "_[31m", "…", "x" * 200, "__"),
-    }
+    expected = ["a_b.png", "\\..\\x", "-rf", "$(id)", "_[31m", "…", "x" * 200, "__"]
+    assert shown == set(expected)
     assert {file.path.read_text() for file in ran.answer.files} == {"kept"}
     assert (await chat.run("import os\nlen(os.listdir())")).result == len(names) + 1
     assert (await chat.file("read", path="a\nb.png")).text == "kept"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skipping_loop import run_skipping
+from event_loops.skipping_loop import run_skipping
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply
 from toolbox.sandbox.workspaces import (

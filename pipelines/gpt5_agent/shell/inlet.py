@@ -1,0 +1,109 @@
+"""Who calls the pipeline, and what Open WebUI attached to the chat.
+
+Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+the pipeline's own inlet and keeps what the inlet adds.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from openai_responses.json_input import as_list, as_mapping
+from owui_chat.file_names import shorten_name
+from shells.caller import ChatCaller
+
+CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+class PipelineCaller(ChatCaller):
+    """Which message of which chat is answered, or which task of the host."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.host_reads and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of a user's files in a chat; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+class AttachedToChat(NamedTuple):
+    """What Open WebUI attached to the chat of a call."""
+
+    tool_ids: frozenset[str] = frozenset()
+    """What it may put in front of the names of its tools."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of files."""
+
+
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
+    metadata = as_mapping(body.get("metadata"))
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if user is not None and user.get("role") == "admin":
+        context["is_admin"] = True
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
+        context["tool_ids"] = tool_ids
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+    return context
+
+
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return PipelineCaller(
+        host_model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
+    """Return what is attached to the chat of a body that passed the inlet."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return AttachedToChat(
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_files(context.get("files"))),
+    )
+
+
+def _read_files(rows: object) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
+
+
+def _read_tool_id(reference: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(reference).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id

@@ -1,0 +1,64 @@
+"""The last status line of an answer, of the pipe and of the agents."""
+
+from typing import NamedTuple
+
+from openai_responses.models.usage import Usage, format_money
+from owui_chat.wording import plural
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"

@@ -1,0 +1,1 @@
+"""Who asks, what is allowed, and what the valves say."""

@@ -1,0 +1,131 @@
+"""What a caller may set; the rest is the administrator's (docs/parameters.md).
+
+A body holds side by side what a client sent, what a user chose on the page, what
+filters added and what is stored with the model.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
+from openai_responses.requests.parameters import ACCOUNT_KEYS
+from openai_responses.requests.tools import CALLED_BY_NAME
+from openai_responses.tool_kinds import TOOL_KINDS
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.host.open_webui import administrator_params
+from shells.caller_settings import left_out_line, unknown_permissions
+from shells.valve_words import comma_list
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+"""Fields that are closed in every tool: the API may get to know one in another kind."""
+
+
+def _tool_words() -> Iterator[str]:
+    """Yield the words that open tools: their types, and fields of these."""
+    for kind in TOOL_KINDS.values():
+        for name in kind.types:
+            yield name
+            for field in kind.closed_fields:
+                yield f"{name}.{field}"
+
+
+_KNOWN_WORDS = {
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ACCOUNT_KEYS,
+    *_tool_words(),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    """What `caller_may_set` opens for this caller."""
+    longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
+    stored: JsonObject
+    """An administrator's parameters of the model, which hold."""
+
+
+async def permitted_call(call: CheckedCall) -> CheckedCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest, {})
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    who = f"user {caller.user_id}"
+    line = left_out_line(who, shown, call.capabilities.first_time)
+    if line:
+        call.log.warn(line)
+    return call._replace(body=body)
+
+
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_permissions(words, _KNOWN_WORDS, advice)
+
+
+def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
+    stored = may.stored
+    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        given = body.get(name)
+        if isinstance(given, list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
+    fields = as_mapping(tool)
+    kind = str(fields.get("type", "function"))
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)

@@ -1,0 +1,105 @@
+"""Decides whether and where a call is answered: the one place that refuses a call.
+
+The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
+through it, too.
+"""
+
+from dataclasses import replace
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import JsonObject
+from owui_manifold.call.callers import permitted_call
+from owui_manifold.call.config import build_endpoint
+from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
+from owui_manifold.host.open_webui import active_administration, identity_headers
+from shells.administration import EndpointQueue
+
+_NO_ENTRA = (
+    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
+    "has to install it."
+)
+
+
+async def check_call(call: PipeCall) -> CheckedCall:
+    """Return the call with where and by what it is answered, and what it may set.
+
+    A call that has an account already is answered where that says now. Raises
+    InvalidRequest for what an administrator or the caller has to change.
+    """
+    if call.account is None:
+        call = await _with_account(call)
+    if call.account and call.account.endpoints:
+        call = _at_endpoint(call, call.account.endpoints)
+    config = call.config
+    is_admin = call.caller.is_admin
+    endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+    if config.valves.AUTH == "entra_id" and not config.own_key:
+        call, endpoint = await _with_entra_token(call, endpoint)
+    endpoint = await _with_identity(call, endpoint)
+    return await permitted_call(resolve_call(call, endpoint))
+
+
+async def _with_account(call: PipeCall) -> PipeCall:
+    """Return the call with what the administration's filter decides, if it is active."""
+    administration = await active_administration(call.host.request)
+    if administration is None:
+        return call
+    return call._replace(account=await administration.begin(call_facts(call)))
+
+
+def call_facts(call: PipeCall) -> JsonObject:
+    """Return what the administration's filter is told of a call."""
+    return {
+        **call.caller._asdict(),
+        "user": call.user,
+        "model": call.caller.model,
+        "base_url": call.config.valves.BASE_URL,
+        "has_own_key": bool(call.config.own_key),
+    }
+
+
+def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
+    """Return the call with the valves of its endpoint; raises InvalidRequest."""
+    if endpoints.problem:
+        raise InvalidRequest(endpoints.problem)
+    config = call.config
+    replaced = dict(endpoints.valves())
+    key = replaced["API_KEY"]
+    if key:
+        call.log.hide(key)
+        config = config._replace(secrets=(*config.secrets, key))
+    scope = replaced.pop("ENTRA_SCOPE", "")
+    expert = config.expert.model_copy(update={"entra_scope": scope})
+    valves = config.valves.model_copy(update=replaced)
+    return call._replace(config=config._replace(valves=valves, expert=expert))
+
+
+async def _with_entra_token(
+    call: PipeCall, endpoint: Endpoint
+) -> tuple[PipeCall, Endpoint]:
+    """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
+    if call.account is None:
+        raise InvalidRequest(_NO_ENTRA)
+    config = call.config
+    base_url = config.valves.BASE_URL
+    scope = config.expert.entra_scope
+    token, problem = await call.account.entra_token(base_url, scope)
+    if problem:
+        raise InvalidRequest(problem)
+    call.log.hide(token)
+    config = config._replace(secrets=(*config.secrets, token))
+    return call._replace(config=config), replace(endpoint, token=token)
+
+
+async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint with headers that tell the server who asks, if it may know.
+
+    EXTRA_HEADERS have priority over them.
+    """
+    forwards = call.config.valves.FORWARD_USER_INFO
+    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
+        identity = await identity_headers(call.host, call.caller.user_id)
+        headers = {**identity, **endpoint.extra_headers}
+        return replace(endpoint, extra_headers=headers)
+    return endpoint

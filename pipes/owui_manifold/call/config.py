@@ -1,0 +1,318 @@
+"""What the valves come to for one call: they are read once, into a `Config`.
+
+The switches of the composer come from the companion filter, in
+`__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
+`thinking` (an effort).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from openai_responses.clock import monotonic_seconds
+from openai_responses.endpoint import Endpoint, connection_secrets
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.tools import ApprovalRules
+from openai_responses.models.facts import ModelPrices
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.recent_texts import RecentTexts
+from openai_responses.repairs.memory import RepairMemory
+from openai_responses.retries import RetryPolicy
+from openai_responses.transport.connections import Timeouts
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.log import LOG_LEVELS
+from owui_manifold.call.model_valves import read_overrides, read_prices
+from owui_manifold.call.remote_servers import RemoteServers, read_servers
+from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
+from shells.endpoint_valves import (
+    endpoint_of_valves,
+    missing_key_error,
+    read_headers,
+)
+from shells.json_valve import read_expert_json
+from shells.shell import PIPE_SHELL
+from shells.tool_valves import read_rules, read_timeouts
+from shells.valve_words import comma_list, unknown_words
+
+_Read = TypeVar("_Read")
+
+
+class Config(NamedTuple):
+    """What holds for one call; a user's choice replaces the administrator's."""
+
+    valves: Valves
+    expert: ExpertSettings
+    """What EXPERT_JSON says."""
+    secrets: tuple[str, ...]
+    """Texts that must appear in no log and no chat."""
+    problems: tuple[str, ...]
+    """Sentences for administrators; the call works without what they name."""
+
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    """An error is raised only where a model is resolved."""
+    remote: RemoteServers
+    approval_rules: ApprovalRules
+    tool_seconds: float
+    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
+    tool_timeouts: Sequence[tuple[str, float]]
+    """Seconds by patterns of names."""
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    """The administrator's own, if they can be read."""
+
+    effort: str | None
+    summary: str
+    verbosity: str | None
+    service_tier: str
+    tool_kinds: frozenset[str]
+    """The kinds of OpenAI's tools to offer."""
+    replaces_search: bool
+    """Whether the page's switch means OpenAI's search instead of the host's."""
+    shows_cost: bool
+    shows_log: bool
+    log_level: str
+    refused: Sequence[str]
+    """Settings that the user chose and may not change."""
+
+
+def read_config(
+    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
+) -> Config:
+    """Read the valves for a call of `user`, the host's `__user__`.
+
+    A user's lines of the log cannot be hidden from the administrator.
+    """
+    host = metadata or {}
+    person = user or {}
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
+    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
+    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
+    switches = as_mapping(host.get("features"))
+    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
+    tool_kinds = _offered_kinds(own, allowed, is_mapped)
+    return Config(
+        valves=allowed,
+        expert=expert,
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
+        own_key=own_key,
+        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
+        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        approval_rules=rules,
+        tool_seconds=seconds,
+        tool_timeouts=timeouts,
+        prices=prices,
+        effort=_choice(own.REASONING_EFFORT, None),
+        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choice(own.VERBOSITY, None),
+        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
+        tool_kinds=tool_kinds,
+        replaces_search=is_mapped and "web_search" in tool_kinds,
+        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
+        shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
+    )
+
+
+def read_expert_settings(valves: Valves) -> ExpertSettings:
+    """Return what EXPERT_JSON says, outside of a call."""
+    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    return expert
+
+
+def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
+    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
+    return connection_secrets(values, valves.PROXY, *keys, *others)
+
+
+def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
+    try:
+        return read(text)
+    except InvalidRequest as error:
+        return error
+
+
+def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+    """Return the kinds of OpenAI's tools that valves and user want.
+
+    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    """
+    offered = set[str]()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(getattr(valves, setting.valve))
+        if kind == "web_search":
+            is_on = is_on or is_mapped
+        if setting.is_switch:
+            is_on = _choice(getattr(own, setting.user_valve), is_on)
+        if is_on:
+            offered.add(kind)
+    return frozenset(offered)
+
+
+def _choice(own: str, default: Any) -> Any:
+    """Return what a user chose, or the default for `inherit`."""
+    return {"inherit": default, "on": True, "off": False}.get(own, own)
+
+
+_FILTER_KEY = "openai_responses"
+_FILTER_VERSION = 1
+
+_OTHER_FILTER_VERSION = (
+    "The switches of the composer do nothing: they are of another version than this "
+    "pipe. Install both from the same release."
+)
+
+_CHOICES: Mapping[str, str] = {
+    "effort": "REASONING_EFFORT",
+    "summary": "REASONING_SUMMARY",
+    "verbosity": "VERBOSITY",
+    **TOOL_SWITCHES,
+    "service_tier": "SERVICE_TIER",
+    "show_cost": "SHOW_COST",
+    "log_level": "LOG_LEVEL",
+}
+"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
+
+
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    """Return a user's settings with the composer's switches, and what is wrong."""
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
+    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
+    if given.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(given["thinking"])
+    return user.model_copy(update=changed), ""
+
+
+def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    """Return a user's settings without those that they may not change."""
+    words = _permitted_words(valves)
+    if is_admin or "all" in words:
+        return user
+    fields = UserValves.model_fields
+    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
+    return user.model_copy(update=reset)
+
+
+def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
+    names = _CHOICES.values()
+    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
+        lost.append("API_KEY")
+    return lost
+
+
+def _permission_error(valves: Valves) -> str:
+    known = (*_CHOICES, "all", "nothing")
+    advice = f"Choose from {', '.join(known)}."
+    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
+
+
+def _permitted_words(valves: Valves) -> set[str]:
+    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
+
+
+def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
+    """Return the valves without what a user's own key does not get."""
+    names = ["ORGANIZATION", "PROJECT"]
+    if user_keys_get != "all":
+        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
+    if user_keys_get == "nothing":
+        names.append("EXTRA_HEADERS")
+    return valves.model_copy(update=dict.fromkeys(names, ""))
+
+
+OWN_KEY_PLACE = (
+    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "Controls > Valves."
+)
+_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
+
+
+def build_endpoint(
+    valves: Valves, own_key: str = "", *, is_admin: bool = True
+) -> Endpoint:
+    """Return where requests go, with a user's own key if there is one.
+
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
+    """
+    if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
+        raise InvalidRequest(_NO_OWN_KEY)
+    key = own_key or valves.effective_key()
+    takes_token = valves.AUTH == "entra_id" and not own_key
+    if not key and not takes_token:
+        raise missing_key_error(PIPE_SHELL)
+    headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
+    billed = _BILLED_HEADERS if own_key else ()
+    return endpoint_of_valves(
+        valves,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
+        proxy=valves.PROXY.strip(),
+        headers={k: v for k, v in headers.items() if k.lower() not in billed},
+    )
+
+
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
+
+
+class AccountCapabilities(RecentTexts):
+    """What the last day showed of each key and model, and what was told."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        super().__init__(now)
+        self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
+
+
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
+
+
+def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
+    """Return the limits of a run."""
+    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+    return Limits(
+        timeouts=Timeouts(
+            connect=expert.connect_timeout_seconds,
+            first_event=max(expert.first_event_timeout_seconds, least),
+            idle=max(expert.idle_timeout_seconds, least),
+            total=expert.total_timeout_seconds,
+        ),
+        retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
+        flex_falls_back=expert.flex_falls_back,
+    )

@@ -1,0 +1,155 @@
+"""One call of the pipe, in two stages: as it arrives, and once it has been checked."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from openai_responses.clock import utc_today
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import JsonObject, as_list
+from openai_responses.models.choice import replacement
+from openai_responses.models.resolve import ResolvedModel, resolve_model
+from owui_manifold.call.config import AccountCapabilities, Config
+from owui_manifold.call.log import RunLog
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.context import EventEmitter, HostContext
+from owui_manifold.host.threads import ToolThreads
+from shells.administration import CallAccount
+from shells.caller import ChatCaller
+
+_ROWLESS_CHATS = ("temporary:", "local:", "channel:")
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
+
+
+class Caller(ChatCaller):
+    """Who asks the pipe, and for which chat and message."""
+
+    @property
+    def model(self) -> str:
+        """The model as the administrator listed it, without the function's id."""
+        return self.host_model.split(".", 1)[-1]
+
+    @property
+    def may_have_row(self) -> bool:
+        """Whether the chat can have a row of its own in the database."""
+        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
+
+
+def read_caller(
+    body: JsonObject,
+    user: JsonObject | None,
+    metadata: JsonObject | None,
+    task: str | None,
+) -> Caller:
+    """Return the caller from what the host passes to `pipe()`."""
+    facts = metadata or {}
+    return Caller(
+        host_model=str(body.get("model") or ""),
+        user_id=str((user or {}).get("id") or ""),
+        chat_id=str(facts.get("chat_id") or ""),
+        message_id=str(facts.get("message_id") or ""),
+        task=str(task or ""),
+        streams=bool(body.get("stream")),
+        is_admin=(user or {}).get("role") == "admin",
+    )
+
+
+def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
+    """Return what sends events beside the answer; a title has no page to show them."""
+    if caller.host_reads and not caller.task:
+        return host.event_emitter
+    return None
+
+
+class PipeCall(NamedTuple):
+    """One call of the pipe as it arrives, and what it shares with others."""
+
+    body: JsonObject
+    caller: Caller
+    config: Config
+    capabilities: AccountCapabilities
+    log: RunLog
+    host: HostContext
+    threads: ToolThreads
+    """Where tools run that are not coroutines."""
+    user: JsonObject = MappingProxyType({})
+    """What the host tells of who asks."""
+    account: CallAccount | None = None
+    """What the administration's filter decides about the call, if it is active."""
+
+
+class CheckedCall(NamedTuple):
+    """A call that may be answered: where, by which model, with what of its body.
+
+    Settings that cannot be used have raised InvalidRequest by now (`check_call`).
+    """
+
+    body: JsonObject
+    """What the caller may set of it."""
+    messages: list[dict[str, Any]]
+    """Those of the body; none if it has no list of them."""
+    caller: Caller
+    config: Config
+    endpoint: Endpoint
+    """Where its requests go."""
+    model: ResolvedModel
+    """What answers it."""
+    chosen_model: ResolvedModel
+    """The model that was asked for, which may be switched off."""
+    model_id: str
+    """The host's id of the model that was chosen, maybe one of its workspace."""
+    overrides: Mapping[str, ResolvedModel]
+    """The administrator's models, by their names."""
+    capabilities: AccountCapabilities
+    log: RunLog
+    host: HostContext
+    threads: ToolThreads
+    account: CallAccount | None
+
+    @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
+
+    def warn_once(self, text: str) -> None:
+        """Write a line in the log, once a day."""
+        if self.capabilities.first_time(text):
+            self.log.warn(text)
+
+    def resolve(self, name: str) -> ResolvedModel:
+        """Return a model with the administrator's overrides."""
+        return resolve_model(name, self.overrides)
+
+
+def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+    """Return a call with the model that answers it at an endpoint.
+
+    Raises InvalidRequest for unusable overrides. Azure ends its models on other days
+    than OpenAI.
+    """
+    caller = call.caller
+    overrides = call.config.overrides
+    if isinstance(overrides, InvalidRequest):
+        raise overrides
+    chosen = resolve_model(caller.model, overrides)
+    ends = call.capabilities.shutdown_dates.get(chosen.id)
+    if ends:
+        chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
+    successor = None if endpoint.is_azure else replacement(chosen, utc_today())
+    return CheckedCall(
+        body=call.body,
+        messages=as_list(call.body.get("messages")),
+        caller=caller,
+        config=call.config,
+        endpoint=endpoint,
+        model=successor or chosen,
+        chosen_model=chosen,
+        model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        overrides=overrides,
+        capabilities=call.capabilities,
+        log=call.log,
+        host=call.host,
+        threads=call.threads,
+        account=call.account,
+    )

@@ -1,0 +1,125 @@
+"""The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
+
+They are lower case, as keys of JSON objects are; the valves themselves are upper case.
+docs/settings.md is generated from the descriptions.
+"""
+
+import os
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shells.timeouts import TimeoutSettings
+
+
+class ExpertSettings(TimeoutSettings):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    total_timeout_seconds: float = Field(
+        default=0,
+        ge=0,
+        description="Time limit of an answer, excluding tools and approvals. 0: none.",
+    )
+    max_retries: int = Field(
+        default=2,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is retried, "
+        "0 to 5.",
+    )
+    max_retry_wait_seconds: float = Field(
+        default=60,
+        ge=0,
+        description="Longest wait before a retry that a server may ask for. If it asks "
+        "for more, the error is shown.",
+    )
+    flex_falls_back: bool = Field(
+        default=False,
+        description="Answer at the standard tier, at twice the price, if the `flex` "
+        "tier has no capacity. Off: the answer ends with a message.",
+    )
+    caller_may_set: str = Field(
+        default="",
+        description="What requests may set although it is reserved for administrators, "
+        "separated by commas: parameters, types of OpenAI's tools, fields "
+        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
+        "requests only (docs/parameters.md).",
+    )
+    user_keys_get: Literal["nothing", "headers", "all"] = Field(
+        default="nothing",
+        description="What is sent along with a user's own key: `headers` sends "
+        "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
+        "vector stores.",
+    )
+    fetch_models: bool = Field(
+        default=True,
+        description="Ask the server which models it offers: for `auto` in MODEL_ID, "
+        "and for notices about models that will be shut down.",
+    )
+    stable_instructions: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="Keep the first instructions of a chat and send changes (a date, a "
+        "memory) with the next message, so that reasoning and the prompt cache stay "
+        "valid. `auto`: from gpt-5.6 on.",
+    )
+    strict_tool_calling: bool = Field(
+        default=False,
+        description="Have OpenAI enforce the schemas of tools that are simple enough.",
+    )
+    prompt_cache_diagnostics: bool = Field(
+        default=False,
+        description="Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
+    )
+    entra_scope: str = Field(
+        default="",
+        description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
+        "is used.",
+    )
+    audit_log: bool = Field(
+        default=False,
+        description="Log one JSON line for each request, success and error, without "
+        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
+        "same.",
+    )
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by setting or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.audit_log or by_environment == "true"
+
+
+class WebSearchOptions(BaseModel):
+    """What WEB_SEARCH_OPTIONS can hold, by the API's names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    search_context_size: Literal["low", "medium", "high"] = Field(
+        default="medium",
+        description="How much of the pages found the model reads; more is more "
+        "expensive.",
+    )
+    user_location: str | dict[str, str] = Field(
+        default="",
+        description="Where people are: `city, region, country, timezone` (`Bern, BE, "
+        "CH, Europe/Zurich`), or an object of these.",
+    )
+    allowed_domains: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="The only domains to search, with their subdomains; at most 100.",
+    )
+    blocked_domains: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Domains to exclude; at most 100. Results have contained their "
+        "pages nevertheless.",
+    )
+    external_web_access: bool = Field(
+        default=True,
+        description="Whether pages are read live. Off: only from OpenAI's cache.",
+    )
+    return_token_budget: Literal["default", "unlimited"] = Field(
+        default="default",
+        description="How much text a search may return; `unlimited` is for long "
+        "research and is more expensive.",
+    )

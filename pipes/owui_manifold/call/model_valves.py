@@ -1,0 +1,118 @@
+"""The valves that correct what is known about models, and their prices."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import matches_schema, parse_json_object
+from openai_responses.models.facts import ModelFacts, ModelPrices
+from openai_responses.models.resolve import (
+    REASONING_EFFORTS,
+    ResolvedModel,
+    resolve_model,
+)
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import valve_error
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in ModelFacts()._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_OVERRIDES_JSON; raises InvalidRequest.
+
+    An entry takes the facts of the model in `like`, or of its family, and replaces some
+    of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+    """
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, PIPE_SHELL, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    """Return the model that an entry describes; raises InvalidRequest."""
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is not a JSON object")
+    for key, value in row.items():
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}", PIPE_SHELL)
+
+
+_MAX_PRICE = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MAX_PRICE
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id.
+
+    Raises InvalidRequest.
+    """
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            PIPE_SHELL,
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()

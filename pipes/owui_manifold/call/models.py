@@ -1,0 +1,105 @@
+"""The models that the pipe lists.
+
+Every page load lists the models, so the list is answered from memory. The models of a
+key are fetched in the background; the last result stays until a newer one arrives, also
+if the server cannot be reached.
+"""
+
+from collections.abc import Collection
+from contextlib import suppress
+
+from openai_responses.clock import monotonic_seconds, utc_today
+from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
+from openai_responses.errors import ResponsesError
+from openai_responses.models.choice import newest_models, read_models
+from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from owui_manifold.call.config import build_endpoint, read_expert_settings
+from owui_manifold.call.model_valves import read_overrides
+from owui_manifold.call.valves import Valves
+from shells.valve_words import comma_list
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        with suppress(ResponsesError):  # what was known stays
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}

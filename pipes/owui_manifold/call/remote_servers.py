@@ -1,0 +1,150 @@
+"""Remote MCP servers, from REMOTE_MCP_SERVERS_JSON to tools of a request.
+
+A description that cannot be used leaves out only its server. No message quotes a
+value, because any value may be a secret.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from openai_responses.endpoint import url_parts
+from openai_responses.items import Item
+from openai_responses.json_input import JsonObject, as_mapping, matches_schema
+from openai_responses.redaction import header_secrets
+from openai_responses.requests.parameters import given_values
+from shells.shell import PIPE_SHELL
+
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
+
+
+def _is_address(value: object) -> bool:
+    is_one_word = isinstance(value, str) and value.split() == [value]
+    return is_one_word and url_parts(str(value)) is not None
+
+
+def _are_headers(value: object) -> bool:
+    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+
+
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
+    "server_label": (
+        _SERVER_LABEL,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
+}
+"""The keys that are sent, each with its form and the words for valid values."""
+
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
+"""Keys whose values are never secret."""
+
+
+class RemoteServers(NamedTuple):
+    """The servers that can be offered, and messages for an administrator.
+
+    `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
+    """
+
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def read_servers(text: str) -> RemoteServers:
+    """Return the servers of the valve: a JSON list, or a single JSON object.
+
+    A number or nesting without an end is not JSON either.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:
+        problem = "it is not JSON"
+        if isinstance(error, json.JSONDecodeError):
+            problem += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    secrets: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = given_values(as_mapping(row))
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
+        label = fields.get("server_label")
+        is_label = matches_schema(label, _SERVER_LABEL)
+        name = str(label) if is_label else f"server {number}"
+        complaint = _server_error(row, fields, tools)
+        if complaint:
+            problem = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(problem))
+            continue
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        if unknown:
+            names = ", ".join(unknown)
+            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
+
+
+def _servers_error(problem: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
+        f"{PIPE_SHELL.valves}; until then, chats go on without."
+    )
+
+
+def _secret_values(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return [text for inner in value for text in _secret_values(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return header_secrets(value)
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _server_error(
+    row: object, fields: JsonObject, before: Mapping[str, Item]
+) -> str | None:
+    if not isinstance(row, Mapping):
+        return "it is not a JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not matches_schema(fields[key], form):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None

@@ -1,0 +1,392 @@
+"""What an administrator can set, and what a user can."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from openai_responses.endpoint import DEFAULT_BASE_URL
+from shells.endpoint_valves import environment_key
+
+_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Summary = Literal["auto", "concise", "detailed", "disabled"]
+_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
+_Choice = Literal["inherit", "on", "off"]
+
+
+def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
+    """Return the field of a valve; the page shows `Default` instead of its default."""
+    return Field(
+        default=default,
+        description=f"{text} {_default_sentence(default)}",
+        json_schema_extra={"input": {"type": "password"}} if secret else None,
+        **limits,
+    )
+
+
+def _default_sentence(default: object) -> str:
+    """Return the last sentence of a description."""
+    if isinstance(default, bool):
+        return f"Default: {'on' if default else 'off'}."
+    return f"Default: `{default}`." if default != "" else "Default: empty."
+
+
+class Valves(BaseModel):
+    """Settings of the administrator, in the order of the page."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    # The first day
+    API_KEY: str = _valve(
+        "",
+        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
+        "used.",
+        secret=True,
+    )
+    BASE_URL: str = _valve(
+        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
+    )
+    MODEL_ID: str = _valve(
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "Models to offer, separated by commas; a name can end with an effort. `auto` "
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
+    )
+    ENABLE_WEB_SEARCH: bool = _valve(
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
+    )
+    ENABLE_CODE_INTERPRETER: bool = _valve(
+        False,
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+    )
+    ENABLE_IMAGE_GENERATION: bool = _valve(
+        False, "Let the model generate images; each is billed and stored."
+    )
+    USER_MAY_CHANGE: str = _valve(
+        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "log_level",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+    )
+    SHOW_COST: bool = _valve(
+        False,
+        "Show the cost of an answer in its last status line and in its usage: tokens "
+        "and web searches only.",
+    )
+
+    # Key and server
+    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+        "key",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
+    )
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
+    EXTRA_HEADERS: str = _valve(
+        "",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
+        secret=True,
+    )
+    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
+        "off",
+        "Whether users can, or must, set a key of their own, also for tasks. "
+        "Administrators can always use this pipe's key.",
+    )
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "rejects. `strict` sends only what every server supports.",
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+        "auto",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
+    )
+    PROXY: str = _valve(
+        "",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
+        secret=True,
+    )
+    CA_BUNDLE: str = _valve(
+        "",
+        "Path of a file with the certificates to trust. If empty, the system's are "
+        "used.",
+    )
+    VERIFY_SSL: bool = _valve(
+        True,
+        "Check the server's certificate. Turn this off for tests only: others on the "
+        "network can then read the key.",
+    )
+
+    # Models
+    MODEL_OVERRIDES_JSON: str = _valve(
+        "",
+        'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
+        '"gpt-5.2", "name": "Our GPT"}}`.',
+    )
+    TASK_MODEL: str = _valve(
+        "gpt-6-luna",
+        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
+        "still the default at a server other than OpenAI's, the chat's own model is "
+        "used.",
+    )
+    BACKGROUND_MODELS: str = _valve(
+        "",
+        "Models whose answers survive a broken connection: names or patterns "
+        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
+        "30 days, which breaks zero data retention. Never used in `strict`.",
+    )
+    SERVICE_TIER: _Tier = _valve(
+        "auto",
+        "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
+        "to 6 times as much, if the model and the project have them.",
+    )
+    MAX_OUTPUT_TOKENS: int = _valve(
+        0,
+        "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        ge=0,
+    )
+    ENABLE_STREAM: bool = _valve(
+        True,
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
+    )
+    CUSTOM_MODEL_PRICING_JSON: str = _valve(
+        "",
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
+    )
+
+    # OpenAI's tools
+    MAP_WEB_SEARCH: bool = _valve(
+        True,
+        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
+    )
+    WEB_SEARCH_OPTIONS: str = _valve(
+        "",
+        "A JSON object: `search_context_size`, `user_location`, `allowed_domains`, "
+        "`blocked_domains`, `external_web_access`, `return_token_budget`. Example: "
+        '`{"allowed_domains": ["who.int"], "user_location": {"country": "CH"}}`.',
+    )
+    IMAGE_GENERATION_OPTIONS: str = _valve(
+        '{"partial_images": 2}',
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
+    )
+    IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
+        "auto",
+        "How closely the model looks at attached images, unless the request says "
+        "otherwise. `low` costs less.",
+    )
+    FILE_SEARCH_VECTOR_STORES: str = _valve(
+        "",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
+    )
+    FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
+        "off",
+        "Attached files that are sent to the model whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI also sends "
+        "their text.",
+    )
+    REMOTE_MCP_SERVERS_JSON: str = _valve(
+        "",
+        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
+        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
+        "`require_approval` (users are asked unless it is `never`), "
+        "`server_description`.",
+        secret=True,
+    )
+
+    # Open WebUI's tools
+    TOOL_APPROVAL: str = _valve(
+        "",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
+    )
+    TOOL_TIMEOUTS: str = _valve(
+        "default: 120",
+        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
+        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = _valve(
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        ge=1000,
+    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
+    MAX_FUNCTION_CALL_LOOPS: int = _valve(
+        10,
+        "Maximum number of rounds of tool calls before the model has to answer.",
+        ge=1,
+    )
+    MAX_TOOL_CALLS: int = _valve(
+        100, "Maximum number of tool calls in one answer.", ge=1
+    )
+    AUTO_NATIVE_TOOLS: bool = _valve(
+        False,
+        "Switch models whose Function Calling is set to Legacy to Native.",
+    )
+
+    # Reasoning and history
+    REASONING_SUMMARY: _Summary = _valve(
+        "auto",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
+    )
+    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
+        "conversation",
+        "How long the model gets its encrypted reasoning back: not at all, within one "
+        "answer, or in the whole conversation (stored in the chat).",
+    )
+    PERSIST_TOOL_RESULTS: bool = _valve(
+        True,
+        "Send tool calls and results again in later turns. If off, neither they nor "
+        "the reasoning before them are sent.",
+    )
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
+        "each answer, `markers` under the pipe's own keys, with lines in the text that "
+        "copies of answers contain. Both are always read.",
+    )
+    STORE_ENCRYPTION_KEY: str = _valve(
+        "",
+        "A long random text that protects hidden chat data. If you change it, older "
+        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "used.",
+        secret=True,
+    )
+    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
+        "chat",
+        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
+        "or `off`, as OpenAI decides. Only a hash is sent.",
+    )
+    TRUNCATION: Literal["disabled", "auto"] = _valve(
+        "disabled",
+        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
+        "the prompt cache; `disabled` shows an error.",
+    )
+    COMPACTION_TOKENS: int = _valve(
+        0,
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
+        ge=0,
+    )
+
+    # Log and the rest
+    LOG_LEVEL: _LogLevel = _valve(
+        "INFO",
+        "Lowest level in the server's log, which contains no key and no chat text.",
+    )
+    EXPERT_JSON: str = _valve(
+        "",
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        "audit log (docs/settings.md lists them): "
+        '`{"max_retries": 3}`.',
+    )
+
+    @field_validator("PROMPT_CACHE_KEY", mode="before")
+    @classmethod
+    def _rename_cache_keys(cls, value: object) -> object:
+        """Read stored words of earlier pipes of this name: both stood for the user."""
+        return "user" if value in ("id", "email") else value
+
+    def effective_key(self) -> str:
+        """Return the key to use; empty if there is none.
+
+        As the default of the field, that of the environment would stand in the schema
+        of the page.
+        """
+        return self.API_KEY.strip() or environment_key()
+
+    def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is stored in the chat, for later turns."""
+        return self.PERSIST_REASONING_TOKENS == "conversation"
+
+    def carries_reasoning(self) -> bool:
+        """Say whether reasoning is sent again between the tool rounds of an answer."""
+        return self.PERSIST_REASONING_TOKENS != "disabled"
+
+
+class UserValves(BaseModel):
+    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
+
+    REASONING_EFFORT: Literal[
+        "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = _valve(
+        "inherit",
+        "How long a model thinks. `max` is the highest effort that it has; any other "
+        "effort that it lacks is not sent.",
+    )
+    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+        "inherit", "Show a summary of the reasoning."
+    )
+    VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
+        "inherit", "How long answers are."
+    )
+    WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model generate images.")
+    CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
+    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
+    )
+    SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+        "inherit",
+        "Log level of your chats; it can be more detailed than the administrator's, "
+        "never less.",
+    )
+    API_KEY: str = _valve(
+        "",
+        "Your own key for OpenAI, if allowed. It pays for your chats.",
+        secret=True,
+        max_length=2000,
+    )
+    SHOW_LOG_ON_ERROR: bool = _valve(
+        False, "For administrators: show the log of a failed answer as a source."
+    )
+
+
+class ToolSetting(NamedTuple):
+    """What offers a kind of OpenAI's tools."""
+
+    valve: str
+    """The administrator's: a switch, or what the tool works with."""
+    user_valve: str = ""
+    """The user's own switch; empty if there is none."""
+    replaced: tuple[str, ...] = ()
+    """Open WebUI's own tools for the same purpose."""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the administrator's valve says nothing but on or off."""
+        return bool(self.user_valve)
+
+
+TOOL_SETTINGS: Mapping[str, ToolSetting] = {
+    "web_search": ToolSetting(
+        "ENABLE_WEB_SEARCH", "WEB_SEARCH", ("search_web", "fetch_url")
+    ),
+    "file_search": ToolSetting("FILE_SEARCH_VECTOR_STORES"),
+    "mcp": ToolSetting("REMOTE_MCP_SERVERS_JSON"),
+    "code_interpreter": ToolSetting(
+        "ENABLE_CODE_INTERPRETER", "CODE_INTERPRETER", ("execute_code",)
+    ),
+    "image_generation": ToolSetting(
+        "ENABLE_IMAGE_GENERATION",
+        "IMAGE_GENERATION",
+        ("generate_image", "edit_image"),
+    ),
+}
+"""By the kinds of tools that are offered (openai_responses/tool_kinds.py)."""
+
+TOOL_SWITCHES: Mapping[str, str] = {
+    kind: setting.user_valve
+    for kind, setting in TOOL_SETTINGS.items()
+    if setting.is_switch
+}
+"""The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""

@@ -1,0 +1,1 @@
+"""Effects on Open WebUI, and what the pipe asks of its filter."""

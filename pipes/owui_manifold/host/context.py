@@ -1,0 +1,22 @@
+"""What Open WebUI passes to a call beside the chat."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, NamedTuple
+
+from openai_responses.json_input import JsonObject
+
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Sends an event to the page of the caller, and returns its answer."""
+
+EventEmitter = Callable[[JsonObject], Coroutine[Any, Any, None]]
+"""Sends an event to the page of the caller; the host stores some of them."""
+
+
+class HostContext(NamedTuple):
+    """What the host passes beside the chat."""
+
+    tools: Mapping[str, JsonObject]
+    request: Any
+    metadata: JsonObject
+    event_call: EventCall | None
+    event_emitter: EventEmitter | None

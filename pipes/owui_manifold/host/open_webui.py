@@ -1,0 +1,306 @@
+"""The only module that uses `open_webui`.
+
+Its names are looked up here, when they are used. If an older host lacks one, the chat
+shows a sentence, and the pipe still loads.
+"""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import JsonObject, as_mapping, value_at
+from owui_manifold.host.context import HostContext
+from shells.administration import Administration
+
+_FLOOR = (0, 11, 4)
+"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
+before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
+
+
+class NewFile(NamedTuple):
+    """A file to store; `kind` is its MIME type."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+def require_floor() -> None:
+    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
+    version = _host_name("env", "VERSION")
+    numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
+        raise InvalidRequest(
+            f"This pipe needs Open WebUI {floor} or newer; this server runs "
+            f"{version}. An administrator has to update Open WebUI."
+        )
+
+
+async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
+    """Return the JSON of a user's own chat; None if there is no such row."""
+    chats = _host_name("models.chats", "Chats")
+    row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
+    return row.chat if row is not None and isinstance(row.chat, Mapping) else None
+
+
+async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
+
+    The chat is not touched: storing items must not move it in the list.
+    """
+    chats = _host_name("models.chats", "Chats")
+    row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
+    return row is not None
+
+
+def server_secret() -> str:
+    """Return the server's own secret, or nothing.
+
+    Without it a chat goes on without what needs one.
+    """
+    try:
+        return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    except InvalidRequest:
+        return ""
+
+
+async def user_model(user_id: str) -> Any:
+    """Return the host's model of a user, which its functions need."""
+    return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
+    """Return the headers that the host's own connections send about a user, if any."""
+    headers: dict[str, str] = {}
+    with suppress(InvalidRequest):  # a host that has no such headers
+        if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+            include = _host_name("utils.headers", "include_user_info_headers")
+            headers = include({}, await user_model(user_id), request=host.request)
+            chat_id = host.metadata.get("chat_id")
+            if chat_id:
+                name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+                headers[name] = quote(str(chat_id), ":", errors="replace")
+    return headers
+
+
+_ADMINISTRATION = "openai_responses_administration"
+
+
+async def active_administration(request: Any) -> Administration | None:
+    """Return the filter that decides about calls of the pipe; None if none is active."""
+    if request is None:
+        return None
+    context = _host_name("utils.filter", "get_filter_context")(request)
+    active = [name for name, _ in await context.get_active_filters()]
+    if _ADMINISTRATION not in active:
+        return None
+    load = _host_name("utils.filter", "get_function_module")
+    filter_module = await load(request, _ADMINISTRATION)
+    if getattr(filter_module, "CONTRACT", 0) != 1:
+        raise InvalidRequest("An administrator has to update this pipe and its filter.")
+    # The context reads the valves of all filters once, so it has to know all of them.
+    filter_module.valves = await context.get_function_valves(
+        active, _ADMINISTRATION, filter_module.Valves
+    )
+    administration: Administration = filter_module
+    return administration
+
+
+async def is_legacy_model(model_id: str) -> bool:
+    """Say whether the function calling of a stored model is legacy."""
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    params = row.params.model_dump() if row is not None else {}
+    return bool(params.get("function_calling") == "legacy")
+
+
+async def administrator_params(model_id: str) -> dict[str, Any]:
+    """Return the parameters that administrators stored for all models and for one.
+
+    If no administrator owns the model, its own are left out.
+    """
+    config = _host_name("models.config", "Config")
+    stored = [await config.get("models.default_params", {}) or {}]
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    owner = await user_model(row.user_id) if row is not None else None
+    if owner is not None and owner.role == "admin":
+        stored.append(row.params.model_dump())
+    flat = [{**params, **(params.get("custom_params") or {})} for params in stored]
+    return {key: _parsed(value) for params in flat for key, value in params.items()}
+
+
+def _parsed(value: object) -> object:
+    """Return a custom parameter as the host sends it: JSON is read."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
+    """Return the metadata, without a search that the host would not let a user do.
+
+    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
+    switches of a call").
+    """
+    asked = as_mapping(metadata.get("features"))
+    if not asked.get("web_search") or user.get("role") == "admin":
+        return metadata
+    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
+    config = _host_name("models.config", "Config")
+    has_permission = _host_name("utils.access_control", "has_permission")
+    rights = await config.get("user.permissions", {})
+    if (
+        about.get("web_search", True)
+        and await config.get("web.search.enable", False)
+        and await has_permission(user.get("id"), "features.web_search", rights)
+    ):
+        return metadata
+    return {**metadata, "features": {**asked, "web_search": False}}
+
+
+async def make_native(model_id: str) -> bool:
+    """Set the function calling of a model to native; say whether the host did it.
+
+    Nothing else of its row changes: without grants the host keeps the existing ones.
+    """
+    models = _host_name("models.models", "Models")
+    row = await models.get_model_by_id(model_id)
+    if row is None:
+        return False
+    kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
+    native = {**row.params.model_dump(), "function_calling": "native"}
+    form = _host_name("models.models", "ModelForm")(**kept, params=native)
+    return await models.update_model_by_id(row.id, form) is not None
+
+
+async def file_row(file_id: str, user: Any) -> Any:
+    """Return the row of a file that `user` may read by the host's rules, or None."""
+    row = await _host_name("models.files", "Files").get_file_by_id(file_id)
+    if row is None or user is None or not row.path:
+        return None
+    if row.user_id == user.id or user.role == "admin":
+        return row
+    may_read = _host_name("utils.access_control.files", "has_access_to_file")
+    return row if await may_read(file_id, "read", user) else None
+
+
+def stored_bytes(path: str) -> bytes:
+    """Return the bytes of a stored file; blocks, and may use a remote storage."""
+    storage = _host_name("storage.provider", "Storage")
+    return Path(storage.get_file(path)).read_bytes()
+
+
+_LONGEST_SIDE = 2048
+"""The API itself scales larger pictures down to about that."""
+
+
+def scale_image(encoded: str) -> bytes:
+    """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
+    do it. Blocks.
+    """
+    scaled = BytesIO()
+    try:
+        file = BytesIO(b64decode(encoded))
+        with import_module("PIL.Image").open(file) as image:
+            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.convert("RGB").save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()
+
+
+async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
+    """Return a tool's callable that knows the current chat."""
+    update = _host_name("utils.tools", "get_updated_tool_function")
+    fresh = {"__messages__": messages, "__files__": files}
+    return await update(function=function, extra_params=fresh)
+
+
+async def process_tool_result(
+    host: HostContext,
+    user: Any,
+    name: str,
+    tool: JsonObject,
+    params: dict[str, Any],
+    result: Any,
+) -> tuple[str, list[dict[str, Any]], list[Any]]:
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
+    process = _host_name("utils.middleware", "process_tool_result")
+    shown = build(name, params, result, tool, host.metadata) or result
+    kind = tool.get("type", "")
+    direct = bool(tool.get("direct"))
+    text, files, embeds = await process(
+        host.request, name, shown, kind, direct, host.metadata, user
+    )
+    if host.event_emitter is not None:
+        tell = _host_name("utils.middleware", "terminal_event_handler")
+        await tell(name, params, str(text or ""), host.event_emitter)
+    return str(text or ""), files, embeds
+
+
+def citation_sources(
+    name: str, params: dict[str, Any], text: str, tool_id: str
+) -> list[dict[str, Any]]:
+    """Return the sources that a result of the host's own tools names."""
+    read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
+    return list(
+        read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
+    )
+
+
+async def stored_image(host: HostContext, user: Any, url: str) -> str:
+    """Store a tool's picture; return the address of the file."""
+    store = _host_name("utils.middleware", "store_tool_result_image")
+    return str(await store(host.request, url, host.metadata, user))
+
+
+async def store_file(
+    request: Any, file: NewFile, place: Mapping[str, str], user: Any
+) -> dict[str, Any] | None:
+    """Store a file for the user; return its entry in a message's list of files.
+
+    `place` names the saved chat and the message of the file, or is empty. None: the
+    host refused the file, for example for its size (docs/reference/open-webui.md,
+    "Events and stored files").
+    """
+    upload = _host_name("routers.files", "upload_file_handler")
+    refused = _host_name("routers.files", "HTTPException")
+    arriving = _host_name("routers.files", "UploadFile")(
+        BytesIO(file.content), filename=file.name, headers={"content-type": file.kind}
+    )
+    try:
+        row = await upload(
+            request, file=arriving, metadata=dict(place), process=False, user=user
+        )
+    except refused:
+        return None
+    if place:
+        chats = _host_name("models.chats", "Chats")
+        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
+    url = request.app.url_path_for("get_file_content_by_id", id=row.id)
+    entry = {"id": row.id, "url": str(url), "name": file.name}
+    return {**entry, "content_type": file.kind}
+
+
+def _host_name(module: str, name: str) -> Any:
+    """Return a name of the host; raises InvalidRequest if it does not exist."""
+    try:
+        return getattr(import_module(f"open_webui.{module}"), name)
+    except (ImportError, AttributeError):
+        raise InvalidRequest(
+            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
+            "this pipe needs. An administrator has to update the pipe or Open WebUI."
+        ) from None

@@ -1,0 +1,1 @@
+"""The request for a chat or a task."""

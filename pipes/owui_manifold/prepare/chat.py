@@ -1,0 +1,361 @@
+"""Builds the request for a chat, in passes over its parts.
+
+The model, if its name leaves the choice to the pipe; the history as input, with the
+prefix as it was sent before; the tools; the settings; default parameters.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from openai_responses.items import (
+    ADDED_TOOLS,
+    CONFIGURATION,
+    Item,
+    is_compaction,
+    text_message,
+    tool_kind,
+)
+from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.long_work import run_work
+from openai_responses.models.choice import choose_auto_model
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.repairs.request_repairs import lowered_kinds
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    build_request,
+)
+from openai_responses.requests.replay import Origin, origin_at
+from openai_responses.requests.turns import append_turns, record_turn
+from owui_chat.input.attachments import (
+    add_tool_images,
+    attach_files,
+    drawing_notice,
+    fit_input,
+    image_length,
+    resolve_images,
+)
+from owui_chat.input.directives import take_directive
+from owui_chat.input.history import build_input
+from owui_chat.input.prefix import (
+    SentContext,
+    ToldInstructions,
+    apply_sent_context,
+    change_instructions,
+    change_notice,
+    find_injected_context,
+    model_turns,
+    told_instructions,
+)
+from owui_chat.messages import (
+    ChatPart,
+    UserMessage,
+    attach_stored_messages,
+    cut_notice,
+    parse_messages,
+    stored_messages,
+    user_messages,
+)
+from owui_chat.storage.details_carrier import restore_from_details
+from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
+from owui_chat.storage.records import Record
+from owui_chat.storage.signature import Sign
+from owui_manifold.call.config import run_limits
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.host.files import add_documents, load_stored_images
+from owui_manifold.host.open_webui import require_floor, scale_image, user_model
+from owui_manifold.prepare.cache_comparison import with_cache_comparison
+from owui_manifold.prepare.hosted_tools import OfferedTools
+from owui_manifold.prepare.request import (
+    PreparedRequest,
+    call_toolset,
+    learned_repairs,
+    offered_tools,
+    request_settings,
+)
+from owui_manifold.store.keys import chat_keys
+from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
+
+
+class _Chat(NamedTuple):
+    """A chat between two passes."""
+
+    call: CheckedCall
+    model: ResolvedModel
+    stored: StoredChat | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    tools: OfferedTools
+    verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
+    sent: SentContext | None = None
+    """What this run sends beside the chat; None: what an earlier run sent holds on."""
+
+    @property
+    def replaced_id(self) -> str:
+        """The message that this answer replaces, or nothing."""
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
+
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
+
+
+async def build_chat_request(call: CheckedCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    require_floor()
+    keys = chat_keys(call.valves, call.caller)
+    stored = await read_stored_chat(call.caller, keys)
+    size = count_entries(call.messages, 2) + (stored.size if stored else 0)
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    origin = origin_at(chat.model.family, call.endpoint)
+    tools = chat.tools
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
+    return PreparedRequest(
+        call,
+        with_cache_comparison(call, request, stored),
+        origin,
+        run_limits(call.config.expert, chat.model),
+        call_toolset(call, tools),
+        keys=keys,
+        stored=stored,
+        sent=chat.sent,
+        records=chat.records,
+        reason=reason,
+        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
+    )
+
+
+def _read_messages(
+    call: CheckedCall, sign: Sign | None, stored: StoredChat | None
+) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
+    model, reason = _choose_model(call, parts, stored)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
+    tools = offered_tools(call, model)
+    chat = _Chat(call, model, stored, instructions, parts, records, tools)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
+
+
+def _choose_model(
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and the sentence that says why it was chosen, if any."""
+    question = next(iter(user_messages(parts).values()), None)
+    records = stored.records.values() if stored else ()
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={record.origin.family for record in records},
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
+
+
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    """Give the parts what the host stores of them."""
+    rows = chat.stored.messages if chat.stored else {}
+    call = chat.call
+    metadata = call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    """Take a wish for the length of this answer out of the question."""
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    """Put the stored outputs of earlier answers in the place of their text."""
+    stored = chat.stored
+    if stored is None:
+        return chat
+    message_id = chat.call.caller.message_id
+    outputs = stored_outputs(stored.messages, message_id, chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **stored.records})
+
+
+def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
+    settings = request_settings(chat.call, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    body = _body(chat)
+    facts = chat.model.facts
+    account = chat.call.account
+    stored = chat.stored.repairs if chat.stored else ()
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    if effort:
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
+    repairs = (*learned_repairs(chat.call, request.model), *stored)
+    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    """Keep the instructions and the chat as they were sent before.
+
+    What is sent for the first time stands in `sent`.
+    """
+    call = chat.call
+    parts = chat.parts
+    if chat.stored is None or not stored_messages(parts):
+        return chat
+    sent = dict(chat.stored.sent)
+    if not chat.continues:
+        # An earlier run of the same message does not count: a client chooses the ids.
+        sent.pop(call.caller.message_id, None)
+        sent_now = _sent_now(chat, sent)
+        chat = chat._replace(sent=sent_now)
+        if sent_now != SentContext():
+            sent[call.caller.message_id] = sent_now
+    request, items = _with_turns(chat, sent)
+    told = _told_instructions(chat, sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    notice = change_notice(change)
+    if notice:
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
+
+
+def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers."""
+    facts = chat.model.facts
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+
+
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
+
+
+def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
+    if not chat.call.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
+    if not (chat.instructions and chat.call.endpoint.is_openai):
+        return chat
+    first = UserMessage(text_message("developer", chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files."""
+    parts = chat.parts
+    valves = chat.call.valves
+    user_id = chat.call.caller.user_id
+    size += sum(map(image_length, parts)) // 1024
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.stored.repairs if chat.stored else ()
+    return await run_work(
+        size,
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
+        ),
+    )
+
+
+def _body(chat: _Chat) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.verbosity:
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
+    return body

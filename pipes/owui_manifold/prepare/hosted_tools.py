@@ -1,0 +1,280 @@
+"""The tools that a request offers: OpenAI's own, the host's, and those of filters."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from openai_responses.items import Item, json_digest
+from openai_responses.json_input import JsonObject, as_list, parse_json_object
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.tools import (
+    CALLED_BY_NAME,
+    ToolNames,
+    is_hosted_tool,
+    merge_tools,
+    responses_tool_choice,
+    responses_tools,
+)
+from openai_responses.tool_kinds import TOOL_KINDS
+from owui_manifold.call.config import Config
+from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
+from owui_manifold.call.valves import TOOL_SETTINGS
+from shells.json_valve import read_json_valve
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import valve_error
+from shells.valve_words import comma_list
+
+_PLACE_NAMES = ("city", "region", "country", "timezone")
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
+
+
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
+
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
+    for a tool stay whose digest is among the `refused` ones. The order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
+    """
+    usable = [
+        tool
+        for tool in _configured_tools(config, model)
+        if json_digest(tool) not in refused
+    ]
+    replaced = set[str]()
+    for tool in usable:
+        kind = tool["type"]
+        if kind != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[kind].replaced)
+    return usable, replaced
+
+
+def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    for name, kind in TOOL_KINDS.items():
+        if name not in config.tool_kinds or not _takes(model, name):
+            continue
+        build = _BUILDERS.get(name)
+        if build:
+            yield from build(config)
+        else:
+            yield {"type": name, **kind.least}
+
+
+def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+
+
+def _file_search(config: Config) -> Sequence[Item]:
+    """Return the search in the stores of the valve, if it names any."""
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
+    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+
+
+def _remote_servers(config: Config) -> Sequence[Item]:
+    """Return a tool for each server."""
+    return config.remote.tools
+
+
+def _image_generation(config: Config) -> Sequence[Item]:
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
+    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
+    options = parse_json_object(text or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
+    return [{**options, "type": "image_generation"}]
+
+
+def _web_search(config: Config) -> Sequence[Item]:
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
+    """
+    options, problems = read_json_valve(
+        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
+    )
+    if problems:
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
+    }
+    filters = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: domains for name, domains in filters.items() if domains}
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    if options.return_token_budget != "default":
+        tool["return_token_budget"] = options.return_token_budget
+    return [tool]
+
+
+_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domains.append(re.split("[/:]", without_scheme)[0])
+    return [domain for domain in domains if domain]
+
+
+def _location(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a place by the API's names, from an object or from words in their order.
+
+    A country that is no code of two letters would be refused, so it is left out.
+    """
+    if isinstance(given, str):
+        words = [word.strip() for word in given.split(",")]
+        if len(words) > len(_PLACE_NAMES):
+            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
+    if len(place.get("country", "")) != _COUNTRY_CODE:
+        place.pop("country", None)
+    return place
+
+
+_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+    "web_search": _web_search,
+    "file_search": _file_search,
+    "mcp": _remote_servers,
+    "image_generation": _image_generation,
+}
+"""What builds a kind of tools from the valves; the others have no options."""
+
+
+class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
+    items: Sequence[Item] = ()
+    names: ToolNames = ToolNames()
+    choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
+
+
+def called_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    expert: ExpertSettings,
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
+
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
+    """
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
+    return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
+
+
+def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common."""
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
+
+
+_MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
+)
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. `builtin` are the names of Open WebUI's own.
+    Raises InvalidRequest for a choice that names no tool.
+    """
+    merged = merge_tools(hosted, called)
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if not tools:
+        return OfferedTools()
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(kept)
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
+
+
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
+
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
+    """
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
+
+
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)

@@ -1,0 +1,277 @@
+"""What a request has beside the chat: tools, settings, parameters; and that of a task.
+
+Titles, tags and the like get a small request without tools or stored items.
+"""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from openai_responses.appended import APPENDED
+from openai_responses.endings import SAFETY_STOPS
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item, item_type
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone
+from openai_responses.loop.spending import Budget
+from openai_responses.loop.tools import CallLimits, Toolset
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.repairs.memory import RepairScope
+from openai_responses.repairs.request_repairs import Repair, refused_tools
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    Settings,
+    build_request,
+)
+from openai_responses.requests.parameters import given_values, hash_ids
+from openai_responses.requests.replay import Origin, origin_at
+from openai_responses.requests.tools import is_hosted_tool
+from owui_chat.input.prefix import SentContext
+from owui_chat.input.tasks import task_request
+from owui_chat.storage.records import Record
+from owui_manifold.call.config import read_config, run_limits
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.models import OPENAI_HOST
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import require_floor
+from owui_manifold.host.tools import (
+    HostTools,
+    ToolUser,
+    build_approver,
+    long_running_tools,
+)
+from owui_manifold.prepare.hosted_tools import (
+    OfferedTools,
+    called_tools,
+    hosted_tools,
+    offer_tools,
+)
+from owui_manifold.store.keys import ChatKeys
+from owui_manifold.store.stored_chat import StoredChat
+from shells.compaction import compaction_settings
+from shells.valve_words import comma_list
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+class PreparedRequest(NamedTuple):
+    """One request, and where its answer is stored."""
+
+    call: CheckedCall
+    request: ResponsesRequest
+    origin: Origin
+    limits: Limits
+    toolset: Toolset | None = None
+    """Without it no calls are answered here."""
+    keys: ChatKeys | None = None
+    """Sign and encrypt what the chat itself carries."""
+    stored: StoredChat | None = None
+    """The chat's row; None if nothing is stored."""
+    sent: SentContext | None = None
+    """What the row gets as sent beside the chat; None: it stays as it is."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
+    reason: str = ""
+    """Why this model was chosen: the answer begins with it."""
+    notices: tuple[str, ...] = ()
+    """What the person who asked has to know or to do, if anything: the answer ends
+    with it.
+    """
+    cites: bool = False
+    """Whether its tools give sources."""
+
+
+def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
+    """Return the tools that a model is offered, and the choice among them."""
+    refused = refused_tools(learned_repairs(call, model.id))
+    hosted, replaced = hosted_tools(call.config, model, refused)
+    called = called_tools(call.body, model, call.config.expert, call.log.warn)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
+
+
+def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
+    """Say whether calls are run here.
+
+    Those of Open WebUI's own chats always are; a call of a tool that it does not have
+    is answered with an error. A plain client runs its own functions, and if it has one
+    that Open WebUI does not have, all calls of the chat are left to it.
+    """
+    if call.caller.host_reads:
+        return True
+    return all(name in call.host.tools for name in offered.names.known)
+
+
+def request_settings(
+    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
+) -> Settings:
+    """Return the settings of a request."""
+    config = call.config
+    valves = call.valves
+    summary = config.summary
+    names = (model.id, model.family, call.caller.model)
+    background = _is_background_model(valves, names)
+    # Without a stream a background answer has no encrypted reasoning.
+    streams = call.caller.streams or background
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM,
+        background=background,
+        encrypted_reasoning=valves.carries_reasoning(),
+        tools=tools.items,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=_default_parameters(call, tools.items),
+    )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set.
+
+    Tools of the chat, what was appended to it and a key of their own may be a user's
+    choice.
+    """
+    call = prepared.call
+    sent = prepared.request
+    if call.config.own_key:
+        return False
+    if any(item_type(item) in APPENDED for item in sent.input):
+        return False
+    body = {"reasoning_effort": call.model.effort}
+    plain = call._replace(body=body, config=read_config(call.valves))
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
+    settings = request_settings(plain, offer_tools(None, hosted), model)
+    text = sent.instructions or ""
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
+    """Return what earlier refusals showed of a model."""
+    return call.capabilities.repairs.repairs(repair_scope(call, model))
+
+
+def repair_scope(call: CheckedCall, model: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
+
+
+def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    """Say whether BACKGROUND_MODELS names a model, by one of its names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    caller = call.caller
+    valves = call.valves
+    tier = call.config.service_tier
+    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
+    chosen = {
+        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction,
+    }
+    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
+        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return given_values(chosen)
+
+
+def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
+    """Return what runs the calls here, unless a plain client has to."""
+    valves = call.valves
+    seconds = call.config.tool_seconds
+    return Toolset(
+        HostTools(call.host, tool_user(call), offered.names),
+        build_approver(call.host, call.config.approval_rules, call.log.warn),
+        CallLimits(
+            seconds=seconds,
+            batch_seconds=_BATCH_SHARE * seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
+        ),
+        call.log.warn,
+        budget=Budget(
+            # One round more in which the model hears of the limit.
+            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
+            calls=valves.MAX_TOOL_CALLS,
+        ),
+        carries_reasoning=valves.carries_reasoning(),
+        runs_calls=_runs_calls(call, offered),
+    )
+
+
+def tool_user(call: CheckedCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
+    )
+
+
+def build_task_request(call: CheckedCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
+    require_floor()
+    model = _task_model(call)
+    request = task_request(model, call.messages, call.body, call.caller.task)
+    repairs = learned_repairs(call, request.model)
+    request = request.model_copy(update={"repairs": repairs})
+    origin = origin_at(model.family, call.endpoint)
+    limits = run_limits(call.config.expert, model)
+    return PreparedRequest(call, request, origin, limits)
+
+
+def _task_model(call: CheckedCall) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    A server other than OpenAI's may not have the default model.
+    """
+    valves = call.valves
+    wanted = valves.TASK_MODEL.strip()
+    chosen = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
+        model = call.resolve(wanted)
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
+            return model
+    return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    call = prepared.call
+    model = prepared.request.model
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
+        call.log.warn(
+            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
+        )
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    """Return the text that remembers that a key may not use a model for tasks."""
+    return f"{endpoint.account()} {model} task"

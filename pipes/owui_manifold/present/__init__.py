@@ -1,0 +1,1 @@
+"""What the log and people are told of a run."""

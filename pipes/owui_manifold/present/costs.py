@@ -1,0 +1,28 @@
+"""What responses cost."""
+
+from collections.abc import Iterable
+
+from openai_responses.clock import utc_today
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models.usage import Usage, cost_of_run
+from owui_manifold.prepare.request import PreparedRequest
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
+    call = prepared.call
+    request = prepared.request
+    own = call.config.prices
+    if isinstance(own, InvalidRequest):
+        return None
+    facts = call.resolve(request.model).facts
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    asked = request.service_tier or ""
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
+    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)

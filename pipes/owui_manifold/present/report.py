@@ -1,0 +1,254 @@
+"""What the log and the current user are told about a run: its request and its end."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from openai_responses.audit import AuditedRequest
+from openai_responses.endings import (
+    WRONG_KEY,
+    Ending,
+    api_word,
+    ending_of_incomplete,
+)
+from openai_responses.errors import ResponsesError
+from openai_responses.items import (
+    Item,
+    has_image,
+    is_call_output,
+    is_code,
+    is_commentary,
+    is_reasoning,
+    item_type,
+    message_text,
+    open_calls,
+)
+from openai_responses.loop.events import RunDone, Trace
+from openai_responses.redaction import describe_exception, redact_line
+from openai_responses.requests.build import unsent_parameters
+from owui_chat.commentary import closing_commentary
+from owui_manifold.call.config import OWN_KEY_PLACE
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.log import RunLog
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.costs import cost_of_responses
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
+
+_UNAUTHORIZED = 401
+_WRONG_OWN_KEY = (
+    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
+)
+_INTERNAL_ERROR = (
+    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
+    "the error id."
+)
+
+
+def report_request(prepared: PreparedRequest) -> None:
+    """Log that a request is about to be sent, without any of its text."""
+    request = prepared.request
+    call = prepared.call
+    call.log.line(
+        "DEBUG",
+        f"request to {prepared.call.endpoint.host}: {request.model}, "
+        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
+    )
+    missing, errors = _missing_features(prepared)
+    if missing:
+        reason = "left out, not known to the API or not taken by the model"
+        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
+    for error in errors:
+        call.warn_once(f"user {call.caller.user_id}: {error}")
+    if call.config.expert.writes_audit_log():
+        call.log.audit(_audited(prepared).request_line())
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+"""What is logged of why the prompt cache missed."""
+
+
+def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Log how a run ended; return it with its cost, a failure with its error id."""
+    call = prepared.call
+    trace = ended.trace
+    ended = ended._replace(
+        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+    )
+    _audit_end(prepared, ended)
+    _report_removals(call, trace.removed)
+    if not call.config.expert.prompt_cache_diagnostics:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended, trace))
+    else:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return _add_cost(prepared, ended)
+
+
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
+    """Write a run's end to the audit log, if that is on."""
+    call = prepared.call
+    if not call.config.expert.writes_audit_log():
+        return
+    audited = _audited(prepared)
+    if ended.ending.kind in ("completed", "incomplete"):
+        line = audited.success_line(ended.trace.model)
+    else:
+        line = audited.error_line(ended.trace.error, ended.trace.status)
+    call.log.audit(line)
+
+
+def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
+    """Log a failure; return it with the message to show.
+
+    Administrators also see what the server said. `trace` still has the response id.
+    """
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(
+        call.config.secrets, f"{trace.subject} {error.message}".strip()
+    )
+    call.log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+    own_key_is_wrong = key_is_wrong and call.config.own_key
+    ending = advised_ending(ended.ending, PIPE_SHELL)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
+    message = _with_error_id(call.log, message)
+    if call.caller.is_admin:
+        message = f"{message} {answer}".strip()
+    return ending._replace(sentence=message)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MANY_TOKENS = 4000
+_SOME_TOKENS = 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
+    """Return what explains a large number at a chat's first answer: its tools."""
+    request = prepared.request
+    usage = ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or questions > 1:
+        return ""
+    tools = request.tools or ()
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f"about {count} tokens describe {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    ending = ended.ending
+    output = ended.output
+    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
+        return ending
+    if ending.kind == "completed":
+        ends_with_call = output and is_call_output(output[-1])
+        reason = "only_calls" if ends_with_call else "no_answer"
+        return ending_of_incomplete(reason)
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
+
+
+def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(secrets: Iterable[str], text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
+    shown = redacted[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
+
+
+def report_exception(log: RunLog, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, PIPE_SHELL)
+        log.warn(f"nothing was sent: {message}")
+        return _with_error_id(log, message)
+    log.line("ERROR", describe_exception(error))
+    return _with_error_id(log, _INTERNAL_ERROR)
+
+
+def _with_error_id(log: RunLog, sentence: str) -> str:
+    return f"{sentence} (Error id: {log.run_id})"
+
+
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    call = prepared.call
+    config = call.config
+    if call.caller.task:
+        return [], []
+    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
+    chosen = {name: word for name, word in words.items() if word}
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
+
+
+def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
+    if not removed:
+        return
+    is_intended = removed.keys() <= {"turn_boundary"}
+    if not is_intended:
+        call.capabilities.count_dropped(removed)
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    level = "DEBUG" if is_intended else "WARNING"
+    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
+
+
+def _audited(prepared: PreparedRequest) -> AuditedRequest:
+    """Return what the audit log writes about a request."""
+    payload = prepared.request.payload()
+    host = prepared.call.endpoint.host
+    return AuditedRequest(payload, host, prepared.call.log.run_id)
+
+
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of a run with its cost, if it is shown and can be known."""
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)

@@ -1,0 +1,43 @@
+"""The forms of an answer: native events, chunks for plain clients, one whole result."""
+
+from openai_responses.clock import monotonic_seconds, unix_seconds
+from openai_responses.items import Item
+from openai_responses.loop.events import RunDone
+from openai_responses.ulid import new_ulid
+from owui_chat.render.chunks import Chunk, error_chunk
+from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.render.hosted import HostedItems
+from owui_chat.render.native import NativeRenderer
+from owui_manifold.call.context import Caller
+
+
+def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
+    """Return what renders a stream for its reader: Open WebUI or a plain client."""
+    if caller.host_reads:
+        return page_view()
+    return ChunkRenderer(*_response_head(caller))
+
+
+def page_view() -> NativeRenderer:
+    """Return what renders an answer for Open WebUI."""
+    return NativeRenderer(monotonic_seconds, HostedItems)
+
+
+def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
+    """Return the whole answer at once; Open WebUI also gets the output items.
+
+    The page shows no finish_reason: an answer that ended early gets a sentence.
+    """
+    result = completion(ended, *_response_head(caller))
+    if not caller.host_reads:
+        return result
+    if ended.ending.is_failure:
+        result |= error_chunk(ended.ending.sentence)
+    if items:
+        result |= {"output": items}
+    return result
+
+
+def _response_head(caller: Caller) -> tuple[str, int, str]:
+    """Return the id, the time and the model that a result or its chunks carry."""
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.host_model

@@ -1,0 +1,1 @@
+"""A prepared request is run, with what happens beside it."""

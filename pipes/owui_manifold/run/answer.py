@@ -1,0 +1,154 @@
+"""Runs a prepared request and yields its events, with the markers of stored items."""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from functools import partial
+
+from openai_responses.clock import unix_seconds
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.trials import RunTrials
+from openai_responses.repairs.chat_repairs import ChatRepair
+from openai_responses.repairs.finding import Trial
+from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.ulid import new_ulid
+from owui_chat.citations import Citations, source_keys
+from owui_chat.events import AnswerEvent, CitedEvent, StoredRecord
+from owui_chat.storage.recorder import Recorder, RecordScope
+from owui_manifold.call.context import CheckedCall, page_emitter
+from owui_manifold.prepare.request import (
+    PreparedRequest,
+    is_as_configured,
+    repair_scope,
+)
+from owui_manifold.present.notices import notices_of
+from owui_manifold.present.report import report_end, report_request, server_message
+from owui_manifold.run.silence import WaitingLines
+from owui_manifold.run.spending import check_limits, counted_run
+from owui_manifold.store.answer_records import AnswerRecords
+from owui_manifold.store.artifacts import ArtifactStore
+from owui_manifold.store.writers import (
+    OutputWriter,
+    RecordWriter,
+    RowWriter,
+    StoredAnswer,
+)
+
+
+async def answer_events(
+    prepared: PreparedRequest, connections: Connections
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Run a request and yield its events.
+
+    For Open WebUI they have the shown texts, with their markers and records; other
+    clients get the model's texts. What a marker names is stored beside the text, and at
+    the latest before the end. Repairs are remembered when it is known that they helped;
+    their reason is for the log alone.
+    """
+    check_limits(prepared)
+    call = prepared.call
+    records = _answer_records(prepared)
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
+    cite = citations.feed if call.caller.host_reads else _uncited
+    report_request(prepared)
+    if prepared.reason:
+        yield Status(prepared.reason)
+    # Nobody reads the stream while a file is fetched: it takes half of its patience.
+    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+    artifacts = ArtifactStore(call, connections, patience)
+    trials = RunTrials()
+    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
+    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
+    events = counted_run(prepared, limits, connections)
+    async with aclosing(events), aclosing(lines):
+        async for arrived in events:
+            for line in lines.note(arrived):
+                yield line
+            repaired = await _remember(prepared, records, trials.note(arrived))
+            event = await artifacts.stored(_without_reason(call, arrived))
+            for cited in cite(event) if event else ():
+                for shown in await records.take(cited):
+                    yield shown
+            for record in repaired:
+                yield record
+            if isinstance(event, RunDone):
+                yield report_end(prepared, event)
+                for notice in await notices_of(prepared):
+                    yield Status(notice)
+
+
+def _uncited(event: RunEvent) -> Iterable[CitedEvent]:
+    """Return an event as it is: plain clients get the model's own texts."""
+    return (event,)
+
+
+def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
+    """Return what records an answer; where nothing can be stored, nothing is."""
+    call = prepared.call
+    caller = call.caller
+    writer = _record_writer(prepared)
+    remembers = call.valves.remembers_reasoning()
+    if not writer and not (remembers and caller.host_reads and not caller.task):
+        return AnswerRecords(None, None)
+    scope = RecordScope(
+        caller.host_model,
+        caller.message_id,
+        prepared.origin,
+        remembers,
+        cites=prepared.cites,
+        carrier=writer.carrier if writer else "details",
+        sign=prepared.keys.sign if prepared.keys else None,
+    )
+    return AnswerRecords(Recorder(scope, _new_record), writer)
+
+
+def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
+    """Return what writes the records of an answer; None if its chat has no row."""
+    if prepared.stored is None or prepared.keys is None:
+        return None
+    call = prepared.call
+    answer = StoredAnswer(
+        chat_id=call.caller.chat_id,
+        message_id=call.caller.message_id,
+        chat=prepared.stored,
+        keys=prepared.keys,
+        sent=prepared.sent,
+    )
+    if call.valves.HISTORY_CARRIER == "output":
+        return OutputWriter(answer)
+    return RowWriter(answer, call.log)
+
+
+def _new_record() -> tuple[str, int]:
+    """Return the id of a new record, and the time in Unix seconds."""
+    return new_ulid(), unix_seconds()
+
+
+def _without_reason(call: CheckedCall, event: RunEvent) -> RunEvent:
+    """Log what happens before an answer; return the event as people see it."""
+    if not isinstance(event, Status):
+        return event
+    reason = server_message(call.config.secrets, event.reason)
+    call.log.warn(f"{event.sentence} {reason}".strip())
+    return Status(event.sentence)
+
+
+async def _remember(
+    prepared: PreparedRequest, records: AnswerRecords, confirmed: Sequence[Trial]
+) -> list[StoredRecord]:
+    """Remember what made a request acceptable: for its chat, or for its server.
+
+    Returns what is shown for those of the chat.
+    """
+    call = prepared.call
+    scope = repair_scope(call, prepared.request.model)
+    shown = list[StoredRecord]()
+    for trial in confirmed:
+        repair = trial.repair
+        has_row = prepared.stored is not None
+        if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
+            if trial.is_lasting:
+                shown += await records.add_repair(repair)
+        else:
+            configured = partial(is_as_configured, prepared)
+            call.capabilities.repairs.learn(scope, trial, configured)
+    return shown

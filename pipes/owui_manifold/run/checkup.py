@@ -1,0 +1,184 @@
+"""The `/check` command: tests an administrator's set-up and says what works.
+
+An administrator sends `/check` to any model of the pipe. The answer is made here, from
+small requests like those of a chat.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.errors import ResponsesError
+from openai_responses.items import Item
+from openai_responses.json_input import JsonObject, as_text
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.run import run
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.retries import RetryPolicy
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_manifold.call.config import run_limits
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.models import fetch_models
+from owui_manifold.call.valves import TOOL_SETTINGS
+from owui_manifold.prepare.hosted_tools import hosted_tools
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
+from shells.valve_words import comma_list
+
+_FEWEST_TOKENS = 16
+_PING: Item = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "ping"}],
+}
+
+
+_VERIFY = "Verify the organization at OpenAI, or"
+_CHECK_ADVICE = {
+    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
+    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+}
+_UNLISTED = (
+    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
+    "MODEL_ID."
+)
+_LOST = (
+    "The API left some out since the last start: {}. Look for filters that change "
+    "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
+)
+
+
+def _tool_advice(kind: str) -> str:
+    """Return what to do about a kind of OpenAI's tools that is refused."""
+    setting = TOOL_SETTINGS[kind]
+    if setting.is_switch:
+        return f"Allow it in the key's project, or turn off {setting.valve}."
+    return f"Check {setting.valve}."
+
+
+class _Diagnostics:
+    """One model of the pipe at its server, tried out piece by piece.
+
+    Nothing is sent twice: a failure is what is looked for.
+    """
+
+    def __init__(self, call: CheckedCall, connections: Connections) -> None:
+        self._model = call.model
+        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._endpoint = call.endpoint
+        names = comma_list(call.valves.MODEL_ID)
+        listed = (call.resolve(name).id for name in names if name != "auto")
+        self._listed = dict.fromkeys(listed)
+        self._connections = connections
+        self._dropped = call.capabilities.dropped
+        self._limits = run_limits(call.config.expert, call.model)._replace(
+            retries=RetryPolicy(0)
+        )
+
+    async def lines(self) -> AsyncGenerator[str, None]:
+        host = self._endpoint.host
+        name = self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {host}:\n"
+        yield await self._models_line()
+        complaint = await self._complaint()
+        yield _finding("A small request", "The model answers.", complaint)
+        if complaint:
+            return
+        works = "Answers can be streamed."
+        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
+        if self._model.facts.summary:
+            works = "Summaries of the reasoning can be shown."
+            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
+        works = "The model can be given this tool."
+        for tool in self._hosted:
+            only = {"tools": [tool], "tool_choice": "none"}
+            tries.append((tool["type"], works, only))
+        for kind, works, more in tries:
+            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
+            name = more.get("tools", [{}])[0].get("server_label") or kind
+            yield _finding(name, works, await self._complaint(**more), advice)
+        counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
+        lost = counts and _LOST.format(counts)
+        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
+
+    async def _models_line(self) -> str:
+        try:
+            usable = await fetch_models(self._endpoint, self._connections)
+        except ResponsesError as error:
+            what = "The list of models"
+            if error.status in (404, 405, 501):
+                return _finding(what, "This server lists no models.", "")
+            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            return f"- ⚠️ **{what}**: {complaint}"
+        missing = ", ".join(name for name in self._listed if name not in usable)
+        if missing:
+            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
+        return _finding("The key", "It is accepted, for all models listed.", "")
+
+    async def _complaint(self, **more: Any) -> str:
+        """Return what stands against a small request; nothing when it is answered.
+
+        An answer that ends for want of tokens is one; a change that a chat would make
+        without a word is what is looked for. Other servers refuse so low a limit, or
+        fail when a call does not fit in it: they get a second request without one.
+        """
+        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        return await self._try(**more) if complaint else ""
+
+    async def _try(self, **more: Any) -> str:
+        asked = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
+        remedy = ""
+        ended = RunDone(CUT)
+        events = run(request, self._endpoint, self._connections, self._limits)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Status) and event.trial:
+                    remedy = event.sentence
+                ended = event if isinstance(event, RunDone) else ended
+        if ended.ending.kind in ("completed", "incomplete"):
+            return remedy
+        return advised_ending(ended.ending, PIPE_SHELL).sentence
+
+
+def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    if not complaint:
+        return f"- ✅ **{what}**: {works}"
+    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
+
+
+def is_check_command(call: CheckedCall) -> bool:
+    """Say whether an administrator asks for a check; others talk to the model."""
+    return call.caller.is_admin and last_user_text(call) == "/check"
+
+
+def last_user_text(call: CheckedCall) -> str:
+    """Return the text that a call asks to answer."""
+    last: JsonObject = call.messages[-1] if call.messages else {}
+    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
+
+
+def run_diagnostics(
+    call: CheckedCall, connections: Connections
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
+    return stream_lines(_Diagnostics(call, connections).lines())
+
+
+async def stream_lines(
+    lines: AsyncGenerator[str, None],
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell lines as an answer, one at a time."""
+    message: Item = {"type": "message", "role": "assistant", "content": []}
+    yield ItemAdded(0, message)
+    text = ""
+    async with aclosing(lines):
+        async for line in lines:
+            text += line + "\n"
+            yield TextDelta(0, "text", 0, line + "\n")
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    whole = {**message, "content": content}
+    yield ItemDone(0, whole, shown=text)
+    yield RunDone(COMPLETED, output=(whole,))

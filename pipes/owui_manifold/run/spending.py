@@ -1,0 +1,101 @@
+"""What is told to the filter of the administration of each run: events, and usage."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import reduce
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item, message_text
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone, RunEvent, RunEvents, Status
+from openai_responses.loop.run import run
+from openai_responses.models.usage import Usage, add_usage
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.costs import cost_of_responses
+from shells.administration import CallAccount
+
+
+def check_limits(prepared: PreparedRequest) -> None:
+    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+
+    The mode pro is a model of its own.
+    """
+    account = prepared.call.account
+    request = prepared.request
+    if account:
+        is_pro = (request.reasoning or {}).get("mode") == "pro"
+        model = f"{request.model}-pro" if is_pro else request.model
+        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+        refusal = account.limits.refusal(model, has_price)
+        if refusal:
+            raise InvalidRequest(refusal)
+
+
+def counted_run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
+    """Return the events of a run, which is counted and observed if somebody asks."""
+    request = prepared.request
+    endpoint = prepared.call.endpoint
+    account = prepared.call.account
+    if account is None:
+        return run(request, endpoint, connections, limits, prepared.toolset)
+    counts = _RunCounts(prepared, account)
+    limits = limits._replace(spent=counts.add)
+    events = run(request, endpoint, connections, limits, prepared.toolset)
+    events = counts.watch(events)
+    return account.observe_run(events, request.model, endpoint.host, event_words)
+
+
+def event_words(event: RunEvent) -> tuple[str | None, ...]:
+    """Return what an event is, and of the last one how the run ended, and the model."""
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return ("text",)
+        case Status(trial=trial):
+            return ("recovery" if trial else "retry",)
+        case RunDone(ending, trace=trace):
+            return "end", ending.kind, ending.code, trace.model
+    return ()
+
+
+class _RunCounts:
+    """Counts the responses of a run.
+
+    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
+    hidden thoughts are not known. `_characters` is None between two responses.
+    """
+
+    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
+        self._prepared = prepared
+        self._account = account
+        self._counted = 0
+        self._characters: int | None = 0
+
+    def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
+        """Count the responses that are new; return why the run ends, or nothing."""
+        prepared = self._prepared
+        new = usages[self._counted :]
+        self._counted = len(usages)
+        self._characters = None
+        total = reduce(add_usage, new, None) or Usage()
+        counts = (len(new), total.input, total.cached, total.output)
+        cost = cost_of_responses(prepared, new, output)
+        return self._account.count_responses(prepared.request.model, counts, cost)
+
+    async def watch(self, events: RunEvents) -> RunEvents:
+        """Yield the events; count the response that is left in the middle."""
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        self._characters = (self._characters or 0) + len(event.text)
+                    yield event
+        finally:
+            if self._characters is not None:
+                items = self._prepared.request.input
+                asked = sum(len(message_text(item)) for item in items)
+                self._counted = 0
+                self.add([Usage(asked // 4, self._characters // 4)])

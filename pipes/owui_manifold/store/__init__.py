@@ -1,0 +1,1 @@
+"""What an answer leaves behind: records and files."""

@@ -1,0 +1,79 @@
+"""What the row of a chat holds when an answer begins."""
+
+from typing import NamedTuple
+
+from openai_responses.json_input import JsonObject, as_mapping, count_entries, value_at
+from openai_responses.long_work import run_work
+from openai_responses.repairs.chat_repairs import ChatRepair
+from owui_chat.input.prefix import SentContext, read_sent_context
+from owui_chat.storage.output_carrier import output_values
+from owui_chat.storage.records import (
+    Record,
+    is_pipe_key,
+    message_key,
+    read_records,
+    stored_repairs,
+)
+from owui_manifold.call.context import Caller
+from owui_manifold.host.open_webui import read_chat
+from owui_manifold.store.keys import ChatKeys
+
+_HISTORY = "history"
+
+
+class StoredChat(NamedTuple):
+    """A chat as the host stores it, with what earlier answers recorded."""
+
+    messages: JsonObject
+    """The host's messages, by id."""
+    records: dict[str, Record]
+    repairs: tuple[ChatRepair, ...]
+    """What refusals of this chat showed."""
+    sent: dict[str, SentContext]
+    """What earlier runs sent in addition, by the ids of the answers."""
+    answer_repairs: tuple[ChatRepair, ...]
+    """Those of the `repairs` that earlier runs of this answer stored."""
+    row_values: JsonObject
+    """The values in keys of the row; those in answers are the host's to remove."""
+    size: int
+    """About how many entries the chat has."""
+
+
+async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
+    """Return what is stored of the caller's own chat, or None if it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    size = count_entries([kept, _messages_of(chat)], 3)
+    return await run_work(
+        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+    )
+
+
+def _parse_chat(
+    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+) -> StoredChat:
+    """Return what a chat holds in keys of its row and in its answers."""
+    messages = _messages_of(chat)
+    in_answers = output_values(messages)
+    everything = {**chat, **in_answers}
+    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
+    in_row = {key: value for key, value in values.items() if key not in in_answers}
+    own_value = values.get(message_key(message_id))
+    return StoredChat(
+        messages=messages,
+        records=read_records(values, keys.sign),
+        repairs=stored_repairs(values.values()),
+        sent=read_sent_context(values, keys.unseal),
+        answer_repairs=stored_repairs([own_value]),
+        row_values=in_row,
+        size=size,
+    )
+
+
+def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    return as_mapping(value_at(chat, _HISTORY, "messages"))

@@ -1,0 +1,29 @@
+"""Who asks: what both shells are told by Open WebUI."""
+
+from typing import NamedTuple
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)

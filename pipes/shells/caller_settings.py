@@ -1,0 +1,35 @@
+"""What callers may set beside their chat, by the words of `caller_may_set`.
+
+The words differ: the pipe closes what is the administrator's, the agents open what a
+request needs. What administrators are told is the same.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from shells.valve_words import unknown_words
+
+_SETTING = "caller_may_set"
+
+
+def unknown_permissions(
+    words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words that permit nothing; empty if there are none."""
+    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+
+
+def left_out_line(
+    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
+) -> str:
+    """Return the line of the log about settings that a request may not have.
+
+    `left_out` has the text for each name. Empty if `is_new` knows them all of this
+    caller: a client sends the same settings again and again.
+    """
+    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    if not new:
+        return ""
+    return (
+        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
+        "says what a request may set)"
+    )

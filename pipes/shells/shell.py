@@ -1,0 +1,21 @@
+"""Which of the two shells speaks: their messages differ in nothing else."""
+
+from typing import NamedTuple
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where a valve is, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear beside it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")

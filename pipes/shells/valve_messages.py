@@ -1,0 +1,81 @@
+"""What administrators are told about valves, for pipe and agents.
+
+The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
+the name of its valve, which both shells share, and the place where a shell has it.
+"""
+
+from collections.abc import Mapping
+
+from openai_responses.endings import Ending
+from openai_responses.endpoint import DEFAULT_BASE_URL
+from openai_responses.errors import (
+    NO_FAULT,
+    InvalidRequest,
+    ResponsesError,
+    SettingFault,
+    SettingName,
+)
+from shells.shell import Shell
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty for nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return who has to correct something, and where."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last

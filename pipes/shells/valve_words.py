@@ -1,0 +1,25 @@
+"""Valves that hold a list of words."""
+
+from collections.abc import Collection, Iterable
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"

@@ -1,0 +1,1 @@
+"""Questions to the agent, and the chats that they are asked in."""

@@ -1,0 +1,126 @@
+"""A chat of Open WebUI in which the agent answers, as far as its stored items go.
+
+The real host's own functions make the items and convert them back. What the host does
+in between is written here (docs/reference/open-webui.md, "Rounds of tools").
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.sample import ScriptedProvider, events_of
+from gpt5_agent.events import AgentEvent
+from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.views import HostRenderer
+from hosts.servers.functions import HostFunctions
+from openai_responses.items import Item, is_call, is_call_output
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.replay import origin_at
+
+Json = dict[str, Any]
+Answerer = Callable[[str, Json], str]
+
+
+def raining(name: str, arguments: Json) -> str:
+    """What the host's tools return."""
+    return f"{name} says rain in {arguments['city']}."
+
+
+def allowing(_: Json) -> str:
+    """Press the button that allows, for every question."""
+    return "Allow"
+
+
+@dataclass
+class HostChat:
+    """One chat; `output` are the items of the answer that grows.
+
+    `asked` is what the agent is asked each time, but for the messages; `tool` runs the
+    host's tools, `person` answers its questions, None rejects them.
+    """
+
+    host: HostFunctions
+    asked: AgentRequest
+    provider: ScriptedProvider
+    tool: Answerer = raining
+    person: Callable[[Json], str | None] = allowing
+    emits_thoughts: bool = True
+    messages: list[Json] = field(default_factory=list)
+    output: list[Item] = field(default_factory=list)
+    calls: list[list[AgentEvent]] = field(default_factory=list)
+    chunks: list[Json] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+    questions: list[Json] = field(default_factory=list)
+
+    async def say(self, text: str) -> list[AgentEvent]:
+        """Write a message; return all that the agent reported until its answer."""
+        self.messages += self.host.convert(self.output)
+        self.messages.append({"role": "user", "content": text})
+        self.output, self.calls = [], []
+        while True:
+            await self._call()
+            waiting = self._unanswered()
+            if not waiting:
+                return [event for call in self.calls for event in call]
+            for call in waiting:
+                self._answer(call, alone=len(waiting) == 1)
+
+    async def _call(self) -> None:
+        """Call the agent once, and store what it shows."""
+        given = json.loads(json.dumps(self.host.convert(self.output)))
+        asked = self.asked._replace(messages=[*self.messages, *given])
+        events = await events_of(asked, self.provider)
+        model = resolve_model(self.asked.parameters.model)
+        origin = origin_at(model.family, self.asked.endpoint)
+        view = HostRenderer(self.emits_thoughts, origin, self.asked.sign)
+        chunks = [chunk for event in events for chunk in view.show(event)]
+        shown = self.host.reduce([c for c in chunks if str(c.get("type")) > "response"])
+        self.calls.append(events)
+        self.chunks += chunks
+        self.output += shown
+
+    def _unanswered(self) -> list[Item]:
+        done = {i.get("call_id") for i in self.output if is_call_output(i)}
+        return [i for i in self.output if is_call(i) and i["call_id"] not in done]
+
+    def _answer(self, call: Item, *, alone: bool) -> None:
+        """Run a tool as the host does, or show its question (ask_user.py)."""
+        arguments = json.loads(call["arguments"])
+        call |= {"arguments": json.dumps(arguments, separators=(",", ":"))}
+        call |= {"status": "completed"}
+        if call["name"] != "ask_user":
+            self.ran.append(call["name"])
+            self._return(call, self.tool(call["name"], arguments))
+        elif not alone:
+            self._return(call, "Error: ask_user must be the only tool call")
+        else:
+            self._return(call, self._asked_person(arguments["questions"]))
+
+    def _asked_person(self, questions: Sequence[Json]) -> str:
+        answers: dict[str, Json] = {}
+        for question in questions:
+            self.questions.append(question)
+            said = self.person(question)
+            if said is None:
+                return "Error: tool call rejected by user."
+            labels = [option["label"] for option in question["options"]]
+            place = labels.index(said)
+            answers[question["id"]] = {
+                "type": "option",
+                "option_index": place,
+                **question["options"][place],
+            }
+        return json.dumps({"status": "answered", "answers": answers})
+
+    def _return(self, call: Mapping[str, Any], text: str) -> None:
+        part = {"type": "input_text", "text": text}
+        self.output.append(
+            {
+                "type": "function_call_output",
+                "id": f"fco_{call['call_id']}",
+                "call_id": call["call_id"],
+                "output": [part],
+                "status": "completed",
+            }
+        )

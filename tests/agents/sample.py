@@ -1,0 +1,152 @@
+"""Questions to the agent, with a model that is written down, for tests."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from dataclasses import fields
+from typing import Any
+
+from gpt5_agent.agent.answer import run_agent
+from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
+from gpt5_agent.request import AgentRequest, OwnToolSettings
+from openai_responses.endings import CUT, Ending
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item
+from openai_responses.loop.events import ModelAnswer, RunDone, RunEvent, ToolOutput
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections
+from runs.sample import call, run_of, shifted
+from strategies.metadata import RunMetadata
+from strategies.parameters import StrategyParameters
+
+Json = dict[str, Any]
+CITY: Json = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+}
+REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
+ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
+
+
+class WeatherTool:
+    """A tool of the agent's own that notes what it was called with."""
+
+    def __init__(self, name: str = "get_weather", failing: bool = False) -> None:
+        self.name = name
+        self.description = "Say how the weather is."
+        self.args: Mapping[str, Any] = CITY
+        self.called: list[Json] = []
+        self._failing = failing
+
+    async def execute(self, args: Json) -> object:
+        """Say that it rains."""
+        self.called.append(args)
+        if self._failing:
+            raise ValueError("the password is hunter2")
+        return f"Rain in {args['city']}."
+
+
+def host_tool(name: str = "host_weather") -> Json:
+    """A tool that Open WebUI runs, as it stands in a body."""
+    function = {"name": name, "description": "Weather.", "parameters": CITY}
+    return {"type": "function", "function": function}
+
+
+def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
+    """A call of a tool."""
+    return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
+
+
+class ScriptedProvider:
+    """A model whose answers are written down; `asked` is what it was given."""
+
+    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
+        self._answers = list(answers)
+        self._break_off = break_off
+        self.asked: list[tuple[list[Item], list[str]]] = []
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield the next answer; one that is empty breaks off."""
+        may_call = request.tool_choice != "none"
+        tools = request.tools or [] if may_call else []
+        self.asked.append((list(request.input), [str(tool["name"]) for tool in tools]))
+        answer = self._answers.pop(0)
+        *events, ended = run_of(*answer)
+        assert isinstance(ended, RunDone)
+        ending = ended.ending if answer else self._break_off
+        for event in events if answer else ():
+            yield shifted(event, first_index)
+        yield ModelAnswer(
+            ending,
+            request,
+            items=tuple(enumerate(ended.output, first_index)),
+            usages=ended.usages,
+            last_usage=ended.last_usage,
+            has_shown=bool(answer),
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Wait for nothing."""
+        return nullcontext()
+
+
+PARAMETERS = [field.name for field in fields(StrategyParameters)]
+
+
+def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentRequest:
+    """A question with tools of the agent's own; `more` may hold parameters."""
+    parameters = {key: more.pop(key) for key in PARAMETERS if key in more}
+    own = more.pop("own", OwnToolSettings(tools=tools))
+    messages = more.pop("messages", [{"role": "user", "content": said}])
+    return AgentRequest(
+        strategy="gpt5_function_calling",
+        parameters=StrategyParameters(**{"model": "gpt-5", **parameters}),
+        messages=messages,
+        body=more.pop("body", {}),
+        endpoint=more.pop("endpoint", ENDPOINT),
+        connections=more.pop("connections", Connections()),
+        own_tools=own,
+        **more,
+    )
+
+
+async def events_of(
+    asked: AgentRequest, provider: ScriptedProvider | None = None
+) -> list[AgentEvent]:
+    """All that the agent reports; its end is told once."""
+    ended: list[RunMetadata] = []
+    told = asked._replace(on_end=ended.append)
+    if provider is None:
+        events = run_agent(told)
+    else:
+        events = run_agent(told, lambda _asked, _prepared: provider)
+    async with aclosing(events):
+        found = [event async for event in events]
+    shown = [one.metadata for one in found if isinstance(one, ExecutionEnded)]
+    assert len([one for one in found if isinstance(one, RunDone)]) == 1
+    assert len(ended) == len(shown) <= 1
+    return found
+
+
+def answered(events: Sequence[AgentEvent]) -> list[object]:
+    """The outputs of the calls that the agent answered."""
+    return [one.item["output"] for one in events if isinstance(one, ToolOutput)]
+
+
+def states(events: Sequence[AgentEvent]) -> list[str]:
+    """What the agent did, one after the other."""
+    return [one.state for one in events if isinstance(one, StateChanged)]
+
+
+def ending_of(events: Sequence[AgentEvent]) -> Ending:
+    """How the run ended."""
+    [ended] = [one for one in events if isinstance(one, RunDone)]
+    return ended.ending
+
+
+def metadata_of(events: Sequence[AgentEvent]) -> RunMetadata:
+    """What the answer took."""
+    [ended] = [one for one in events if isinstance(one, ExecutionEnded)]
+    return ended.metadata

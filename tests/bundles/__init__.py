@@ -1,0 +1,1 @@
+"""Projects for the bundler."""

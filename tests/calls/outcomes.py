@@ -1,0 +1,106 @@
+"""Calls of the pipe as the host makes them, and what came of them."""
+
+import re
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from calls.sample import IDS, USER
+from openai_responses.items import message_text
+from owui_manifold.pipe import Pipe
+
+Json = dict[str, Any]
+NATIVE: Json = {"__user__": USER, "__metadata__": IDS}
+PLAIN: Json = {"__user__": USER, "__metadata__": {}}
+TEMPORARY: Json = {
+    "__user__": USER,
+    "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
+}
+_CLOSING = ("Finished in ", "Interrupted after ")
+_ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
+
+
+class BrokenBody(dict[str, Any]):
+    """A body that fails when its messages are asked for, and tells secrets."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value, except the messages."""
+        if key == "messages":
+            raise RuntimeError("Bearer sk-simulator-1: my secret diary")
+        return super().get(key, default)
+
+
+def answering(message_id: str) -> Json:
+    """What the host passes for another message of the chat."""
+    return {**NATIVE, "__metadata__": {**IDS, "message_id": message_id}}
+
+
+async def chunks_of(pipe: Pipe, body: Json, **given: Any) -> list[Json]:
+    """All that the pipe yields for a stream."""
+    answer = await pipe.pipe(body, **given)
+    assert isinstance(answer, AsyncGenerator)
+    return [chunk async for chunk in answer]
+
+
+async def result_of(pipe: Pipe, body: Json, **given: Any) -> Json:
+    """What the pipe returns where no stream is wanted."""
+    answer = await pipe.pipe({**body, "stream": False}, **given)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def grown(chunks: list[Json]) -> str:
+    """The text of native events."""
+    wanted = "response.output_text.delta"
+    return "".join(c["delta"] for c in chunks if c.get("type") == wanted)
+
+
+def said(chunks: list[Json]) -> str:
+    """The text of plain chunks."""
+    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
+    return "".join(delta.get("content", "") for delta in deltas)
+
+
+def stored(chunks: list[Json]) -> str:
+    """The text as the host gives it back in the next turn."""
+    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
+    texts = [message_text(item) for item in done if item["type"] == "message"]
+    return "\n".join(texts).strip()
+
+
+def errors(chunks: list[Json]) -> list[str]:
+    """The sentences that mark the message as failed."""
+    return [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
+
+
+def split_id(sentence: str) -> tuple[str, str]:
+    """A sentence without its error id, and the id."""
+    found = _ERROR_ID.search(sentence)
+    assert found, sentence
+    return sentence[: found.start()], found[1]
+
+
+def host_events(chunks: list[Json], kind: str) -> list[Json]:
+    """What the host hands to the page: status lines, sources."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+def statuses(chunks: list[Json]) -> list[str]:
+    """The status lines of an answer, without the last one, which tells the time."""
+    return [line for line in _status_lines(chunks) if not line.startswith(_CLOSING)]
+
+
+def closings(chunks: list[Json]) -> list[str]:
+    """The lines that tell how long an answer took."""
+    return [line for line in _status_lines(chunks) if line.startswith(_CLOSING)]
+
+
+def _status_lines(chunks: list[Json]) -> list[str]:
+    """The lines, without what hides them for a while."""
+    shown = host_events(chunks, "status")
+    return [line["description"] for line in shown if not line.get("hidden")]
+
+
+def usages(chunks: list[Json]) -> list[Json]:
+    """The counts of tokens."""
+    return [chunk["usage"] for chunk in chunks if "usage" in chunk]

@@ -1,0 +1,1 @@
+"""Parts of stored chats: pictures, long ones, and what earlier writers left."""

@@ -1,0 +1,1 @@
+"""Event loops in which a test does not wait."""

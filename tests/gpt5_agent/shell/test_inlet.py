@@ -1,0 +1,110 @@
+"""What the inlet hands to the pipe, and what the pipe makes of it (R29)."""
+
+from typing import Any
+
+import pytest
+
+from gpt5_agent.shell.inlet import (
+    CONTEXT_KEY,
+    PipelineCaller,
+    read_attached,
+    read_caller,
+    read_inlet_context,
+)
+
+METADATA = {
+    "chat_id": "c-1",
+    "message_id": "m-1",
+    "session_id": "s-1",
+    "user_id": "u-1",
+    "variables": {"{{USER_NAME}}": "Ann"},
+    "task": None,
+}
+
+
+def test_the_inlet_keeps_what_the_pipe_needs() -> None:
+    """The ids of chat, message and user; nothing else about the person."""
+    kept = read_inlet_context({"model": "x", "metadata": METADATA})
+
+    assert kept == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
+
+
+def test_the_pipe_reads_what_the_inlet_kept() -> None:
+    """A chat that Open WebUI reads and stores itself."""
+    context = read_inlet_context({"metadata": METADATA})
+
+    caller = read_caller({"model": "a.b", "stream": True, CONTEXT_KEY: context})
+
+    assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
+    assert caller.host_reads
+    assert caller.can_ask
+
+
+def test_nobody_is_asked_where_nothing_streams() -> None:
+    """The host shows a card only for what it reads as it comes (R33)."""
+    context = read_inlet_context({"metadata": METADATA})
+
+    caller = read_caller({"stream": False, CONTEXT_KEY: context})
+
+    assert caller.host_reads
+    assert not caller.can_ask
+
+
+def test_the_pipe_learns_which_files_are_attached() -> None:
+    """The last twenty, by id and name; no name comes twice."""
+    rows: list[Any] = [
+        {"type": "file", "id": "f-1", "name": "a.csv"},
+        {"type": "image", "id": "f-2", "name": "a.csv"},
+        *({"type": "collection", "id": "k-1", "name": "docs"}, {"type": "file"}, 7),
+        {"type": "file", "id": "f-3"},
+    ]
+    body = {"metadata": {**METADATA, "files": rows}}
+    many = {"metadata": {**METADATA, "files": rows[:1] * 30}}
+
+    attached = read_attached({CONTEXT_KEY: read_inlet_context(body)})
+
+    assert attached.files == (("f-1", "a.csv"), ("f-2", "2-a.csv"), ("f-3", "file"))
+    assert len(read_inlet_context(many)["files"]) == 20
+
+
+def test_the_pipe_learns_whose_tools_and_who_asks() -> None:
+    """Ids of toolkits and servers, which the host may put in front of their tools."""
+    ids = ["files", "server:0", "server:mcp:docs", "server:openapi:shop|a,b"]
+    body = {"metadata": {**METADATA, "tool_ids": ids}}
+
+    for role in ("user", "admin"):
+        passed = {CONTEXT_KEY: read_inlet_context(body, {"role": role})}
+        assert read_attached(passed).tool_ids == {"files", "0", "docs", "shop"}
+        assert read_caller(passed).is_admin is (role == "admin")
+
+
+def test_files_belong_to_a_user_in_a_chat() -> None:
+    """Who knows the id of a chat alone has not its files; a plain client has none."""
+    context = read_inlet_context({"metadata": METADATA})
+
+    assert read_caller({CONTEXT_KEY: context}).workspace == "u-1/c-1"
+    assert read_caller({CONTEXT_KEY: {"user_id": "u-1"}}).workspace == ""
+
+
+def test_a_task_keeps_its_name() -> None:
+    """So that it is answered without the loop (R28)."""
+    context = read_inlet_context({"metadata": {**METADATA, "task": "title_generation"}})
+
+    assert read_caller({CONTEXT_KEY: context}).task == "title_generation"
+
+
+PLAIN: list[dict[str, Any]] = [
+    {},
+    {CONTEXT_KEY: None},
+    {CONTEXT_KEY: "c-1"},
+    {CONTEXT_KEY: {"chat_id": "c-1"}},
+    {CONTEXT_KEY: {"message_id": "m-1"}},
+    {CONTEXT_KEY: read_inlet_context({"metadata": None})},
+    {"metadata": METADATA},
+]
+
+
+@pytest.mark.parametrize("body", PLAIN, ids=repr)
+def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
+    """Also where somebody sends nonsense in the inlet's place."""
+    assert not read_caller(body).host_reads

@@ -1,0 +1,1 @@
+"""Open WebUI's pages in headless Chromium."""

@@ -1,0 +1,203 @@
+"""Open WebUI's real page in headless Chromium.
+
+    async with Chromium() as chromium, ChatPage(user, chromium) as page:
+        await page.open_model("stub.one")
+        await page.ask("hello")
+        assert "hello" in await page.last_answer()
+
+The page reaches this machine alone; whatever it asks for that is not its server's is
+listed in `blocked`.
+"""
+
+from pathlib import Path
+from typing import Self
+
+from playwright.async_api import Locator, Page, Request
+
+from hosts.browser.chromium import Chromium
+from hosts.people.users import User
+
+ACTION_MS, ANSWER_MS = 60_000, 120_000
+COPY_BUTTON = "button.copy-response-button"
+# innerText every 10 ms, so that nothing is on the page unseen for a moment
+WATCH = """(needle) => {
+  window.seenNeedle = [];
+  setInterval(() => {
+    const last = [...document.querySelectorAll('.chat-assistant')].pop();
+    if (last?.innerText.includes(needle)) window.seenNeedle.push(last.innerText);
+  }, 10);
+}"""
+LAST_ANSWER = """() => [...document.querySelectorAll('.chat-assistant')].pop()
+  ?.closest('[id^=message-]')?.id ?? ''"""
+# The page draws only what is on the screen: scrolls up and notes what it passes.
+ALL_ANSWERS = """(count) => {
+  const seen = (window.seenAnswers ??= {});
+  for (const one of document.querySelectorAll('.chat-assistant'))
+    if (one.innerText.trim())
+      seen[one.closest('[id^=message-]').id] = one.innerText;
+  document.querySelector('#messages-container').scrollTop -= 200;
+  return Object.keys(seen).length >= count && Object.values(seen);
+}"""
+EMPTY_CLIPBOARD = "navigator.clipboard.writeText('')"
+CLIPBOARD_FILLED = "async () => (await navigator.clipboard.readText()) !== ''"
+CLIPBOARD = "navigator.clipboard.readText()"
+
+
+class ChatPage:
+    """One page of a browser, signed in unless told otherwise."""
+
+    def __init__(
+        self, user: User, chromium: Chromium, *, signed_in: bool = True
+    ) -> None:
+        self.user = user
+        self.blocked: list[str] = []
+        self.errors: list[str] = []  # uncaught exceptions of the page's scripts
+        self._chromium = chromium
+        self._signed_in = signed_in
+        self._page: Page | None = None
+
+    @property
+    def page(self) -> Page:
+        """Playwright's page, for what has no method here."""
+        if self._page is None:
+            raise RuntimeError("The page has not been opened.")
+        return self._page
+
+    async def __aenter__(self) -> Self:
+        """Open it, empty."""
+        await self.user.hide_changelog()
+        context = await self._chromium.context(f"{self.user.email} {self.user.url}")
+        self._page = await context.new_page()
+        self._page.set_default_timeout(ACTION_MS)
+        self._page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self._page.on("request", self._note)
+        if self._signed_in:
+            script = f"localStorage.token = {self.user.token!r}"
+            await self._page.add_init_script(script)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it; the browser forgets who it was, not what it has loaded."""
+        if self._page:
+            await self._page.context.clear_cookies()
+            if self._page.url.startswith(self.user.url):
+                await self._page.evaluate("localStorage.clear()")
+            await self._page.close()
+
+    def _note(self, request: Request) -> None:
+        if not request.url.startswith((self.user.url, "data:", "blob:")):
+            self.blocked.append(request.url)
+
+    # ---- going somewhere
+
+    async def log_in(self) -> None:
+        """Through the form, as a person does."""
+        await self.page.goto(f"{self.user.url}/auth")
+        await self.page.locator("input#email").fill(self.user.email)
+        await self.page.locator("input#password").fill(self.user.password)
+        await self.page.locator("button[type=submit]").click()
+        await self.page.wait_for_selector("#chat-input")
+
+    async def choose_model(self, name: str) -> None:
+        """In the menu beside the chat input, where models go by their names."""
+        await self.page.locator("#model-selector-model-button").click()
+        # The menu draws only what fits; typing narrows it down.
+        await self.page.keyboard.type(name)
+        await self.page.get_by_role("option").get_by_text(name, exact=True).click()
+        await self.page.get_by_label(f"Selected model: {name}").wait_for()
+
+    async def open_model(self, model: str, *, temporary: bool = False) -> None:
+        """Start a chat with a model."""
+        query = f"models={model}" + "&temporary-chat=true" * temporary
+        models = {found["id"]: found["name"] for found in await self.user.models()}
+        await self.page.goto(f"{self.user.url}/?{query}")
+        await self.page.wait_for_selector("#chat-input")
+        shown = self.page.get_by_text(models[model], exact=True)
+        label = self.page.get_by_label(f"Selected model: {models[model]}")
+        await label.or_(shown).first.wait_for()
+
+    async def reload(self) -> None:
+        """Read the chat again from what the server has stored."""
+        await self.page.reload()
+        await self._answered("")
+
+    @property
+    def chat_id(self) -> str:
+        """The chat that the address bar names."""
+        return self.page.url.partition("/c/")[2].partition("?")[0]
+
+    # ---- chatting
+
+    @property
+    def answers(self) -> Locator:
+        """The answers on the page."""
+        return self.page.locator(".chat-assistant")
+
+    async def ask(self, text: str, *, wait: bool = True) -> None:
+        """Type, press Enter, then wait for the answer to be complete.
+
+        The page takes answers off the screen out of the document, so the new one is
+        told by its id, not by its number.
+        """
+        before = await self.page.evaluate(LAST_ANSWER)
+        await self.page.click("#chat-input")
+        await self.page.keyboard.type(text)
+        await self.page.keyboard.press("Enter")
+        newer = f"(before) => ({LAST_ANSWER})() !== before && ({LAST_ANSWER})()"
+        found = await self.page.wait_for_function(newer, arg=before)
+        if wait:
+            await self._answered(f"#{await found.json_value()}")
+
+    async def _answered(self, message: str) -> None:
+        """The row of buttons appears when an answer is done."""
+        button = self.page.locator(f"{message} {COPY_BUTTON}").first
+        await button.wait_for(state="attached", timeout=ANSWER_MS)
+
+    async def stop(self) -> None:
+        """Press the stop button."""
+        await self.page.locator('button[aria-label="Stop"]').last.click()
+
+    async def last_answer(self) -> str:
+        """The text that the last answer shows."""
+        return await self.answers.last.inner_text()
+
+    async def all_answers(self, count: int) -> list[str]:
+        """The texts that so many answers of the chat show, the last one first."""
+        found = await self.page.wait_for_function(ALL_ANSWERS, arg=count)
+        return list(await found.json_value())
+
+    async def copy_last(self) -> str:
+        """What the last answer's copy button puts on the clipboard."""
+        await self.page.evaluate(EMPTY_CLIPBOARD)
+        await self.page.locator(COPY_BUTTON).last.click()
+        await self.page.wait_for_function(CLIPBOARD_FILLED)
+        copied: str = await self.page.evaluate(CLIPBOARD)
+        return copied
+
+    async def exported_text(self) -> str:
+        """What the chat's menu gives as plain text."""
+        await self.page.locator("#chat-context-menu-button").click()
+        await self.page.get_by_text("Download", exact=True).hover()
+        async with self.page.expect_download() as download:
+            await self.page.get_by_text("Plain text (.txt)").click()
+        return (await (await download.value).path()).read_text()
+
+    async def edit_last(self) -> str:
+        """Open the last answer's edit box, for what it holds."""
+        await self.page.locator('button[aria-label="Edit"]').last.click()
+        box = self.page.locator("textarea").last
+        await box.wait_for()
+        return await box.input_value()
+
+    async def watch(self, needle: str) -> None:
+        """From now on note every 10 ms whether the last answer shows a text."""
+        await self.page.evaluate(WATCH, needle)
+
+    async def seen(self) -> list[str]:
+        """The answers in which `watch` has found its text."""
+        found: list[str] = await self.page.evaluate("window.seenNeedle")
+        return found
+
+    async def screenshot(self, path: Path) -> None:
+        """A picture of the page."""
+        await self.page.screenshot(path=path)

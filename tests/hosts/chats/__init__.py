@@ -1,0 +1,1 @@
+"""Chats that several tests of the host hold."""

@@ -1,0 +1,1 @@
+"""People who use Open WebUI: over HTTP, and in a tab with a live session."""

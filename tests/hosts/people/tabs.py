@@ -1,0 +1,229 @@
+"""A browser tab without a browser, over a live Socket.IO session.
+
+async with Tab(user) as tab:
+    turn = await tab.send("stub.one", "hello")
+    turn = await tab.send("stub.one", "and again", chat_id=turn.chat_id)
+    stored = await tab.message(turn)
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import socketio
+
+from hosts.people.client import Json
+from hosts.people.questions import Question, Sender, request_body, user_message
+from hosts.people.users import User
+
+PATIENCE = 120.0
+"""Seconds for what must happen; a busy machine takes many of them."""
+LAST_EVENTS = ("chat:tasks:cancel", "chat:message:error")
+
+
+@dataclass
+class Turn:
+    """One question and its answer, as the tab saw it."""
+
+    chat_id: str
+    user_message_id: str
+    message_id: str
+    task_ids: list[str] = field(default_factory=list)
+    events: list[Json] = field(default_factory=list)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def of_type(self, *types: str) -> list[Json]:
+        """The events of these types, in their order."""
+        return [event for event in self.events if event.get("type") in types]
+
+    @property
+    def statuses(self) -> list[Json]:
+        """The status lines above the answer, without what hides them for a while."""
+        lines = (event["data"] for event in self.of_type("status"))
+        return [line for line in lines if not line.get("hidden")]
+
+    @property
+    def error(self) -> Any:
+        """What the answer's red box says, if it has one."""
+        bodies = [event.get("data") for event in self.events]
+        told = (body.get("error") for body in bodies if isinstance(body, dict))
+        return next((error for error in told if error), None)
+
+    @property
+    def text(self) -> str:
+        """The answer's text as it streamed in."""
+        deltas = [event["data"] for event in self.of_type("response:completion")]
+        return "".join(
+            delta.get("delta", "")
+            for delta in deltas
+            if delta.get("type") == "response.output_text.delta"
+        )
+
+    async def until(
+        self, condition: Callable[["Turn"], Any], seconds: float = PATIENCE
+    ) -> None:
+        """Wait until what was seen fulfils a condition."""
+        async with asyncio.timeout(seconds):
+            while not condition(self):
+                self.changed.clear()
+                await self.changed.wait()
+
+    def see(self, event: Json) -> None:
+        """Note one event."""
+        self.events.append(event)
+        body = event.get("data") or {}
+        done = event.get("type") == "chat:completion" and body.get("done")
+        if done or event.get("type") in LAST_EVENTS:
+            self.finished.set()
+        self.changed.set()
+
+
+class Tab:
+    """Sends what the web client of Open WebUI 0.12 sends."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.turns: dict[str, Turn] = {}
+        self.stray: list[Json] = []  # events of no turn of this tab
+        self.answer: Callable[[Json], Any] = lambda _: None  # to an event call
+        self._listed: dict[str, Json] = {}
+        self._socket = socketio.AsyncClient(reconnection=False)
+
+    async def __aenter__(self) -> Self:
+        """Connect, and join as the page does."""
+        self._socket.on("events", self._see)
+        auth = {"token": self.user.token}
+        await self._socket.connect(
+            self.user.url,
+            socketio_path="/ws/socket.io",
+            auth=auth,
+            transports=["websocket"],
+        )
+        await self._socket.call("user-join", {"auth": auth})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the tab."""
+        await self._socket.disconnect()
+
+    @property
+    def session_id(self) -> str:
+        """The id that the server knows this tab by."""
+        return str(self._socket.get_sid())
+
+    async def _see(self, payload: Json, *_: Any) -> Any:
+        turn = self.turns.get(payload.get("message_id") or "")
+        if turn:
+            turn.see(payload.get("data") or {})
+        else:
+            self.stray.append(payload)
+        return self.answer(payload)
+
+    # ---- asking
+
+    async def send(
+        self, model: str, text: str, *, seconds: float = PATIENCE, **more: Any
+    ) -> Turn:
+        """Ask, then wait for the end of the answer; `more` is `Question`'s."""
+        turn = await self.begin(model, text, **more)
+        await asyncio.wait_for(turn.finished.wait(), seconds)
+        await self.settle(turn)
+        return turn
+
+    async def regenerate(self, model: str, turn: Turn, **more: Any) -> Turn:
+        """Ask for another answer to the same message."""
+        message_id = turn.user_message_id
+        more |= {"chat_id": turn.chat_id, "regenerate": message_id}
+        return await self.send(model, "", **more)
+
+    async def continue_answer(self, model: str, turn: Turn) -> Turn:
+        """Press the button that continues an answer, and wait for its end."""
+        chat = await self.user.chat(turn.chat_id)
+        asked = chat["history"]["messages"][turn.user_message_id]
+        question = Question(model, chat_id=turn.chat_id)
+        sender = Sender(self.session_id, self.user.id, self.user.name)
+        answers = {turn.message_id: model}
+        body = request_body(question, sender, asked, answers, None)
+        body |= {"assistant_message_id": turn.message_id}
+        again = Turn(turn.chat_id, turn.user_message_id, turn.message_id)
+        self.turns[turn.message_id] = again
+        await self.user.call("POST", "/api/chat/completions", body)
+        await again.until(lambda seen: seen.finished.is_set())
+        await self.settle(again)
+        return again
+
+    async def begin(self, model: str, text: str, **more: Any) -> Turn:
+        """Ask, and return as soon as the server has taken the question."""
+        [turn] = await self.begin_each([model], text, **more)
+        return turn
+
+    async def begin_each(
+        self, models: Sequence[str], text: str, **more: Any
+    ) -> list[Turn]:
+        """Ask several models at once, whose answers then stand side by side."""
+        question = await self._placed(Question(models[0], text, **more))
+        sender = Sender(self.session_id, self.user.id, self.user.name)
+        answers = {str(uuid.uuid4()): model for model in models}
+        message = await self._message(question, sender, answers)
+        shown = await self._shown(models[0])
+        body = request_body(question, sender, message, answers, shown)
+        turns = [Turn(question.chat_id or "", message["id"], id) for id in answers]
+        self.turns |= {turn.message_id: turn for turn in turns}
+        reply = await self.user.call("POST", "/api/chat/completions", body)
+        for turn in turns:
+            turn.chat_id, turn.task_ids = reply["chat_id"], reply.get("task_ids", [])
+        return turns
+
+    async def _shown(self, model: str) -> Json | None:
+        """A model as the menu knows it, which the page reads when it is opened."""
+        if model not in self._listed:
+            self._listed = {found["id"]: found for found in await self.user.models()}
+        return self._listed.get(model)
+
+    async def _placed(self, question: Question) -> Question:
+        if question.temporary is not None:
+            return replace(question, chat_id=f"temporary:{self.session_id}")
+        if not question.chat_id or question.parent_id or question.regenerate:
+            return question
+        chat = await self.user.chat(question.chat_id)
+        return replace(question, parent_id=chat["history"]["currentId"])
+
+    async def _message(
+        self, question: Question, sender: Sender, answers: Mapping[str, str]
+    ) -> Json:
+        if not question.regenerate or not question.chat_id:
+            return user_message(question, sender, answers)
+        chat = await self.user.chat(question.chat_id)
+        asked: Json = chat["history"]["messages"][question.regenerate]
+        return {key: asked[key] for key in asked if key != "childrenIds"}
+
+    async def stop(self, turn: Turn) -> None:
+        """Press the stop button."""
+        await self.user.call("POST", f"/api/tasks/chat/{turn.chat_id}/stop")
+
+    async def settle(self, turn: Turn, seconds: float = PATIENCE) -> None:
+        """Wait until no task runs for the chat: saving, title, follow-ups."""
+        path = f"/api/tasks/chat/{turn.chat_id}"
+        async with asyncio.timeout(seconds):
+            while (await self.user.call("GET", path))["task_ids"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)  # no event says that the saving is over
+
+    async def ended_message(self, turn: Turn, seconds: float = PATIENCE) -> Json:
+        """The answer as stored at its end.
+
+        Of several servers the one that is told to stop forgets the task at once; the
+        one that runs it stores the answer later (`stop_task` in tasks.py, 0.12.4).
+        """
+        async with asyncio.timeout(seconds):
+            while not (found := await self.message(turn)).get("done"):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)  # no event says that the saving is over
+        return found
+
+    async def message(self, turn: Turn) -> Json:
+        """The answer as stored."""
+        chat = await self.user.chat(turn.chat_id)
+        answer: Json = chat["history"]["messages"][turn.message_id]
+        return answer

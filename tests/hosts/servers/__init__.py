@@ -1,0 +1,1 @@
+"""Open WebUI, Pipelines, databases and tool servers as processes of the tests."""

@@ -1,0 +1,1 @@
+"""What an administrator does first: our files installed, with their valves."""

@@ -1,0 +1,73 @@
+"""The companion pipeline on a Pipelines server, and that server in an Open WebUI."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
+from hosts.servers.pipelines_server import PipelinesServer
+
+BUILT_PIPELINE = Path(__file__).parents[3] / "pipelines/gpt5_agent_strategies.py"
+PIPELINE_ID = "gpt5_agent_strategies"
+FUNCTION_CALLING = f"{PIPELINE_ID}.gpt5_function_calling"
+REACT = f"{PIPELINE_ID}.gpt5_react"
+PATIENCE = 120
+
+
+async def install_pipeline(server: PipelinesServer, valves: Json) -> None:
+    """Upload the built file, then set valves; the others keep their defaults."""
+    await server.upload(PIPELINE_ID, BUILT_PIPELINE.read_text())
+    await server.set_valves(PIPELINE_ID, valves)
+
+
+@asynccontextmanager
+async def agent_valves_changed(
+    server: PipelinesServer, **changes: Any
+) -> AsyncIterator[None]:
+    """Other valves for a while."""
+    before = await server.valves(PIPELINE_ID)
+    await server.set_valves(PIPELINE_ID, before | changes)
+    try:
+        yield
+    finally:
+        await server.set_valves(PIPELINE_ID, before)
+
+
+@asynccontextmanager
+async def connected(admin: User, server: PipelinesServer) -> AsyncIterator[None]:
+    """Offer the server's models to everybody, as an OpenAI connection, for a while."""
+    before = await admin.call("GET", "/openai/config")
+    config = {
+        "ENABLE_OPENAI_API": True,
+        "OPENAI_API_BASE_URLS": [server.url],
+        "OPENAI_API_KEYS": [server.token],
+        "OPENAI_API_CONFIGS": {},
+    }
+    await admin.call("POST", "/openai/config/update", config)
+    try:
+        await _share(admin, server)
+        yield
+    finally:
+        await admin.call("POST", "/openai/config/update", before)
+
+
+async def pending(tab: Tab, turn: Turn) -> Json:
+    """Wait until the answer waits for a person; the call that it waits for."""
+    await turn.until(
+        lambda seen: '"pending"' in json.dumps(seen.events), seconds=PATIENCE
+    )
+    await tab.settle(turn)
+    output = (await tab.message(turn))["output"]
+    (call,) = [item for item in output if item.get("status") == "pending"]
+    return dict(call)
+
+
+async def _share(admin: User, server: PipelinesServer) -> None:
+    ours = {model["id"] for model in await server.models()}
+    for model in await admin.models():
+        if model["id"] in ours and "info" not in model:
+            await admin.share_model(model["id"], model["name"])

@@ -1,0 +1,69 @@
+"""The last status line of an answer."""
+
+import pytest
+
+from openai_responses.endings import COMPLETED
+from openai_responses.loop.events import RunDone, Status
+from openai_responses.models.usage import Usage
+from owui_chat.closing_line import AnswerFigures, closing_line
+from owui_chat.render.hosted import HostedItems
+from owui_chat.render.native import NativeRenderer
+
+USED = Usage(input=4000, output=560, total=4560, cached=3100)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "under a second"),
+        (1.4, "1 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (754, "12 min 34 s"),
+    ],
+)
+def test_duration_is_in_the_units_that_people_use(seconds: float, said: str) -> None:
+    """Whole seconds, and minutes from one on."""
+    assert closing_line(AnswerFigures(seconds)) == f"Finished in {said}"
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        (
+            AnswerFigures(3, usage=USED),
+            "Finished in 3 s · 4,560 tokens, 77 % of the input cached",
+        ),
+        (
+            AnswerFigures(3, usage=Usage(input=10, output=5, total=15)),
+            "Finished in 3 s · 15 tokens",
+        ),
+        (
+            AnswerFigures(3, rounds=2, tool_calls=1),
+            "Finished in 3 s · 2 rounds · 1 tool call",
+        ),
+        (AnswerFigures(3, is_failure=True), "Interrupted after 3 s"),
+        (AnswerFigures(3, cost=0.0), "Finished in 3 s · $0"),
+        (AnswerFigures(3, cost=0.00123), "Finished in 3 s · $0.0012"),
+        (AnswerFigures(3, cost=0.046), "Finished in 3 s · $0.046"),
+        (AnswerFigures(3, cost=12.345), "Finished in 3 s · $12.35"),
+        (
+            AnswerFigures(3, notes=1, usage_note="about 5,000 tokens describe 9 tools"),
+            "Finished in 3 s · 1 note · about 5,000 tokens describe 9 tools",
+        ),
+    ],
+)
+def test_line_has_what_is_known(figures: AnswerFigures, said: str) -> None:
+    """The cached share is of the input; a small amount has two digits."""
+    assert closing_line(figures) == said
+
+
+@pytest.mark.parametrize(("notes", "said"), [(1, "1 note"), (2, "2 notes")])
+def test_pipe_counts_the_lines_before_it(notes: int, said: str) -> None:
+    """The page shows only the last line: it says that there are others to open."""
+    view = NativeRenderer(lambda: 100.0, HostedItems)
+    for _ in range(notes):
+        list(view.render(Status("One earlier web search was left out.")))
+    [status, *_] = view.render(RunDone(COMPLETED))
+    line = f"Finished in under a second · {said}"
+    assert status["event"]["data"]["description"] == line

@@ -1,0 +1,343 @@
+"""What a caller may set, and what stays the administrator's."""
+
+import re
+from typing import Any
+
+import pytest
+
+from calls.callers import HOSTED, OURS
+from calls.outcomes import chunks_of, result_of, statuses
+from calls.sample import IDS, USER, chat
+from calls.valves import expert
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+WORKSPACE = "my-workspace-model"
+OWN: Json = {"type": "function", "function": {"name": "look", "parameters": {}}}
+SMUGGLED = {"type": "custom", "custom": {"type": "web_search", "name": "look_up"}}
+ADMIN = {**USER, "id": "admin", "role": "admin"}
+
+
+async def sent(pipe: Pipe, sim: Simulator, user: Json = USER, **body: Any) -> Json:
+    """What the API gets of a caller's plain request."""
+    metadata = {"model_id": WORKSPACE}
+    await result_of(
+        pipe,
+        {**chat("Hi"), "stream": False, **body},
+        __user__=user,
+        __metadata__=metadata,
+    )
+    return sim.requests[-1].body
+
+
+def types(body: Json) -> list[str]:
+    """The types of the tools of a request."""
+    return [tool["type"] for tool in body.get("tools", ())]
+
+
+async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
+    """A new one is an administrator's until somebody decides otherwise."""
+    shell = {"model", "input", "instructions", "stream", "store", "background"}
+    parts = {"include", "reasoning", "text", "tools"}
+
+    assert OURS.keys() == ACCOUNT_KEYS.keys()
+    assert not {*ANSWER_KEYS} & OURS.keys()
+    known = {*ANSWER_KEYS, *OURS, *shell, *parts}
+    assert known == ResponsesRequest.model_fields.keys() - {"repairs"}
+
+
+@pytest.mark.parametrize("kind", [["web_search"], {"type": "function"}, [], 7])
+async def test_tool_whose_type_is_not_a_text_is_dropped(
+    pipe: Pipe, sim: Simulator, kind: Any
+) -> None:
+    """It is no tool that anybody may offer."""
+    assert types(await sent(pipe, sim, tools=[{**OWN, "type": kind}, OWN])) == [
+        "function"
+    ]
+
+
+@pytest.mark.parametrize("user", [USER, ADMIN])
+async def test_what_costs_money_is_left_out(
+    pipe: Pipe, sim: Simulator, host: StandInHost, user: Json
+) -> None:
+    """Of administrators, too: a chat that they open can hold anything."""
+    plain = await sent(pipe, sim, user)
+    asked = await sent(
+        pipe,
+        sim,
+        user,
+        **OURS,
+        reasoning={"effort": "low", "mode": "pro"},
+        text={"verbosity": "low"},
+        tools=[*HOSTED, OWN, SMUGGLED],
+        extra_tools=HOSTED,
+    )
+
+    assert {k: asked.get(k) for k in OURS} == {k: plain.get(k) for k in OURS}
+    assert asked["reasoning"] == {**plain["reasoning"], "effort": "low"}
+    assert asked["text"] == {"verbosity": "low"}
+    assert types(asked) == ["function", "custom"]
+    assert WORKSPACE in host.models.reads
+
+
+async def test_what_shapes_the_own_answer_is_the_callers(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Nothing is looked up for it."""
+    own: Json = {"max_tokens": 500, "parallel_tool_calls": False, "verbosity": "low"}
+    body = await sent(pipe, sim, tools=[OWN], reasoning_effort="low", **own)
+
+    assert body["max_output_tokens"] == 500
+    assert body["parallel_tool_calls"] is False
+    assert body["text"]["verbosity"] == "low"
+    assert body["reasoning"]["effort"] == "low"
+    assert types(body) == ["function"]
+    assert host.models.reads == []
+
+
+@pytest.mark.parametrize(
+    "name", ["max_tokens", "max_completion_tokens", "max_output_tokens"]
+)
+@pytest.mark.parametrize("asked", [5000, "5000", 5000.0, "5e3"])
+async def test_the_longest_answer_is_the_administrators(
+    pipe: Pipe, sim: Simulator, host: StandInHost, name: str, asked: Any
+) -> None:
+    """However it is written; a shorter one is the caller's."""
+    pipe.valves = pipe.valves.model_copy(update={"MAX_OUTPUT_TOKENS": 900})
+
+    long: Json = {name: asked}
+    short: Json = {name: 100}
+
+    assert (await sent(pipe, sim, **long))["max_output_tokens"] == 900
+    assert (await sent(pipe, sim, **short))["max_output_tokens"] == 100
+    assert (await sent(pipe, sim))["max_output_tokens"] == 900
+
+    host.models.add(WORKSPACE, "admin", **long)
+    assert (await sent(pipe, sim, max_output_tokens=6000))["max_output_tokens"] == 900
+    if isinstance(asked, int):
+        assert (await sent(pipe, sim, **long))["max_output_tokens"] == asked
+
+
+async def test_what_an_administrator_stored_with_the_model_holds(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Whatever the caller says in its place; the host passes JSON texts as objects."""
+    tool = {"type": "web_search", "search_context_size": "low"}
+    custom = {"extra_tools": [tool], "metadata": '{"team": "red"}'}
+    stored = {"service_tier": "flex", "reasoning": {"summary": "auto", "mode": "pro"}}
+    host.models.add(WORKSPACE, "admin", **stored, custom_params=custom)
+    asked = {**OURS, "service_tier": None, "extra_tools": [*HOSTED, tool]}
+
+    body = await sent(pipe, sim, **asked, reasoning=stored["reasoning"])
+
+    assert body["service_tier"] == "flex"
+    assert body["metadata"] == {"team": "red"}
+    assert body["reasoning"]["mode"] == "pro"
+    assert body["tools"] == [tool]
+    assert "prompt_cache_retention" not in body
+
+
+async def test_what_another_user_stored_with_the_model_is_a_callers_word(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """What is set for all models is the administrator's."""
+    host.settings.values["models.default_params"] = {"safety_identifier": "ours"}
+    host.models.add(WORKSPACE, "user-1", service_tier="priority", extra_tools=HOSTED)
+
+    body = await sent(pipe, sim, **OURS, extra_tools=HOSTED)
+
+    assert "service_tier" not in body
+    assert "tools" not in body
+    assert body["safety_identifier"] == "ours"
+
+
+async def test_an_administrator_opens_keys(pipe: Pipe, sim: Simulator) -> None:
+    """For all, or for administrators alone."""
+    opened = "service_tier, Web_Search, reasoning.mode, admin:metadata, store"
+    pipe.valves = pipe.valves.model_copy(
+        update={"EXPERT_JSON": expert(caller_may_set=opened)}
+    )
+    asked: Json = {**OURS, "tools": HOSTED, "reasoning": {"mode": "pro"}}
+    asked |= {"store": True, "previous_response_id": "resp_1", "background": True}
+
+    theirs, admins = [await sent(pipe, sim, user, **asked) for user in (USER, ADMIN)]
+
+    for body in (theirs, admins):
+        assert body["service_tier"] == "priority"
+        assert body["reasoning"]["mode"] == "pro"
+        assert types(body) == ["web_search"]
+        assert body["store"] is False
+        assert not {"previous_response_id", "background"} & body.keys()
+        assert "prompt_cache_retention" not in body
+    assert "metadata" not in theirs
+    assert admins["metadata"] == OURS["metadata"]
+
+
+CALLERS_TOOLS: list[Json] = [
+    {"type": "web_search", "search_context_size": "high"},
+    {"type": "code_interpreter", "container": {"type": "auto"}},
+    {"type": "code_interpreter", "container": "cntr_of_somebody"},
+    {"type": "code_interpreter", "container": {"type": "auto", "file_ids": ["file-1"]}},
+    {"type": "file_search", "vector_store_ids": ["vs_of_somebody"]},
+    {"type": "mcp", "server_label": "a", "server_url": "https://a.example"},
+    {
+        "type": "mcp",
+        "server_label": "b",
+        "server_url": "https://b.example",
+        "headers": {"X-Key": "k"},
+    },
+    {"type": "mcp", "server_label": "c", "connector_id": "connector_gmail"},
+    {"type": "image_generation", "input_image_mask": {"file_id": "file-1"}},
+]
+TYPES = "web_search, code_interpreter, file_search, mcp, image_generation"
+
+
+@pytest.mark.parametrize(
+    ("opened", "numbers"),
+    [
+        ("", []),
+        (TYPES, [0, 1]),
+        ("file_search.vector_store_ids", [4]),
+        ("mcp, mcp.server_url", [5]),
+        ("mcp.server_url, MCP.headers", [5, 6]),
+        ("code_interpreter.container", [2, 3]),
+    ],
+)
+async def test_an_opened_tool_names_nothing_of_others(
+    pipe: Pipe, sim: Simulator, opened: str, numbers: list[int]
+) -> None:
+    """Containers, files, stores, servers and headers need words of their own."""
+    pipe.valves = pipe.valves.model_copy(
+        update={"EXPERT_JSON": expert(caller_may_set=opened)}
+    )
+    kept = []
+    for number, tool in enumerate(CALLERS_TOOLS):
+        before = len(sim.requests)
+        await sent(pipe, sim, tools=[tool])
+        # What the server refused is asked again without it.
+        if "tools" in sim.requests[before].body:
+            kept.append(number)
+
+    assert kept == numbers
+
+
+async def test_unknown_names_are_reported_to_administrators(
+    pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in a chat and once in the log, and to nobody else."""
+    known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
+    told = list[list[str]]()
+    for opened in (known, f"{known}, servce_tier, admin: store"):
+        update = {"EXPERT_JSON": expert(caller_may_set=opened)}
+        pipe.valves = pipe.valves.model_copy(update=update)
+        for user in (USER, ADMIN, ADMIN):
+            given = {"__user__": user, "__metadata__": IDS}
+            told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+
+    [line] = told.pop(4)
+    assert line.startswith(
+        "EXPERT_JSON, caller_may_set, contains unknown names: servce_tier, store. No"
+    )
+    assert told == [[]] * 5
+    assert caplog.text.count(line) == 1
+
+
+async def test_dropped_parameter_is_logged_once(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For each caller and key, never a value."""
+    other = {**USER, "id": "user-2"}
+    for user, key in [(USER, "metadata"), (USER, "metadata"), (other, "metadata")]:
+        await sent(pipe, sim, user, **{key: OURS[key]})
+    await sent(pipe, sim, metadata=OURS["metadata"], tools=[*HOSTED, OWN])
+
+    lines = [text for text in caplog.messages if "left out of requests" in text]
+    told = [
+        re.search(r"left out of requests of (.*) \(caller_may_set", x) for x in lines
+    ]
+    assert [match[1] for match in told if match] == [
+        "user user-1: metadata (stored at OpenAI)",
+        "user user-2: metadata (stored at OpenAI)",
+        "user user-1: tools (in part)",
+    ]
+
+
+async def test_task_sets_nothing_that_costs(pipe: Pipe, sim: Simulator) -> None:
+    """Its parameters come from the same places."""
+    await result_of(
+        pipe,
+        {**chat("### Task: a title"), "stream": False, **OURS},
+        __user__=USER,
+        __metadata__={**IDS, "message_id": None},
+        __task__="title_generation",
+    )
+
+    assert not OURS.keys() & sim.requests[-1].body.keys()
+
+
+async def test_a_caller_names_no_stored_file(pipe: Pipe, sim: Simulator) -> None:
+    """It could be another user's; writing to the cache is billed."""
+    stored = {"file_id": "file-1", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    parts = [
+        {"type": "input_file", "filename": "a.pdf", "file_data": "data:,", **stored},
+        {
+            "type": "file",
+            "file": {"filename": "b.pdf", "file_data": "data:,", **stored},
+        },
+        {"type": "input_image", "image_url": "https://a.example/b.png", **stored},
+        {"type": "text", "text": "Hi", **stored},
+    ]
+    await sent(pipe, sim, messages=[{"role": "user", "content": parts}])
+    body = sim.requests[0].body  # it is refused: the files hold nothing
+
+    assert "file_id" not in str(body["input"])
+    assert "prompt_cache_breakpoint" not in str(body["input"])
+    assert len(body["input"][0]["content"]) == len(parts)
+
+
+async def test_a_setting_without_effect_is_told_once(
+    pipe: Pipe, host: StandInHost
+) -> None:
+    """Above the answer, to its user; plain callers would not see it."""
+    own = UserValves(SERVICE_TIER="priority", API_KEY="sk-own", VERBOSITY="low")
+    user = {**USER, "valves": own}
+    told = list[list[str]]()
+    places: list[Json] = [{}, IDS, IDS]
+    for native in places:
+        given = {"__user__": user, "__metadata__": native}
+        told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+
+    assert told[0] == told[2] == []
+    [line] = told[1]
+    assert line.startswith("No effect, because only administrators may change it")
+    assert line.endswith(": Service Tier, Api Key")
+
+
+@pytest.mark.parametrize(
+    ("change", "searches"),
+    [
+        ({}, True),
+        ({"enabled": False}, False),
+        ({"user": {**USER, "id": "user-2"}}, False),
+        ({"capabilities": {"web_search": False}}, False),
+        ({"user": ADMIN, "enabled": False}, True),
+    ],
+)
+async def test_the_pages_switch_holds_where_the_host_allows_it(
+    pipe: Pipe, sim: Simulator, host: StandInHost, change: Json, searches: bool
+) -> None:
+    """What the client says of it is not enough."""
+    host.settings.values["web.search.enable"] = change.get("enabled", True)
+    meta = {"capabilities": change.get("capabilities")}
+    metadata = {"features": {"web_search": True}, "model": {"info": {"meta": meta}}}
+    user = change.get("user", USER)
+    await chunks_of(pipe, chat("Hi"), __user__=user, __metadata__={**IDS, **metadata})
+
+    assert types(sim.requests[-1].body) == (["web_search"] if searches else [])

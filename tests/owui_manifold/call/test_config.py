@@ -1,0 +1,408 @@
+"""What valves come to: where to send, how long to wait, what to ask for."""
+
+from typing import Any
+
+import pytest
+
+from calls.sample import MODEL, call_of, chat, host_context
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import json_digest
+from openai_responses.loop.tools import CallLimits
+from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.request_repairs import LeaveOutParameter
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.retries import RetryPolicy
+from openai_responses.transport.connections import Timeouts
+from owui_manifold.call.config import build_endpoint, read_config, run_limits
+from owui_manifold.call.context import Caller
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import PreparedRequest, repair_scope
+
+TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
+NO_SUMMARY = LeaveOutParameter("reasoning.summary")
+NO_STREAM = LeaveOutParameter("stream", json_digest(True))
+
+
+def never() -> bool:
+    """Say that a request is not as the administrators configured it."""
+    return False
+
+
+def valves(**given: Any) -> Valves:
+    """Settings as they are stored."""
+    return Valves.model_validate({"API_KEY": "sk-1", **given})
+
+
+async def prepared(
+    administrator: dict[str, Any],
+    user: dict[str, Any] | None = None,
+    streams: bool = True,
+    learned: LeaveOutParameter | None = None,
+) -> PreparedRequest:
+    """A request with one tool, after a refusal showed something."""
+    call = call_of(
+        chat("Hi", tools=[TOOL]),
+        valves(**administrator),
+        Caller(MODEL, "user-1", "chat-1", "m-1", streams=streams),
+        UserValves.model_validate(user or {}),
+        host=host_context({"now": {"spec": {}}}),
+    )
+    if learned:
+        scope = repair_scope(call, call.model.id)
+        call.capabilities.repairs.learn(scope, Trial(learned), never)
+    return await build_chat_request(call)
+
+
+async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
+    """What is asked for."""
+    return (await prepared(*given, **more)).request
+
+
+async def summary_of(*given: Any, **more: Any) -> object:
+    """Which summary of the reasoning is asked for."""
+    sent = (await chosen(*given, **more)).payload()
+    return sent.get("reasoning", {}).get("summary")
+
+
+def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
+    """What must be in no line."""
+    return [*read_config(valves, {"valves": user}).secrets]
+
+
+# ---------------------------------------------------------------- where to
+
+
+def test_plain_valves_lead_to_openai() -> None:
+    """With the key and nothing else."""
+    endpoint = build_endpoint(valves())
+
+    assert endpoint.url("/responses") == "https://api.openai.com/v1/responses"
+    assert endpoint.headers() == {
+        "Authorization": "Bearer sk-1",
+        "Content-Type": "application/json",
+    }
+    assert (endpoint.verify_ssl, endpoint.ca_bundle, endpoint.proxy) == (True, "", "")
+    assert endpoint.strict is False
+
+
+def test_every_valve_of_the_connection_arrives() -> None:
+    """Without the white space of a copy and paste."""
+    endpoint = build_endpoint(
+        valves(
+            BASE_URL="https://gateway.example/openai",
+            API_KEY=" sk-1\n",
+            ORGANIZATION=" org-1 ",
+            PROJECT=" proj-1 ",
+            EXTRA_HEADERS='{"X-Team": "blue"}',
+            COMPATIBILITY="strict",
+            VERIFY_SSL=False,
+            CA_BUNDLE=" /certificates.pem ",
+            PROXY=" http://proxy:3128 ",
+        )
+    )
+
+    assert endpoint.url("/responses") == "https://gateway.example/openai/responses"
+    assert endpoint.headers() == {
+        "Authorization": "Bearer sk-1",
+        "Content-Type": "application/json",
+        "OpenAI-Organization": "org-1",
+        "OpenAI-Project": "proj-1",
+        "X-Team": "blue",
+    }
+    assert not endpoint.verify_ssl
+    assert endpoint.ca_bundle == "/certificates.pem"
+    assert endpoint.proxy == "http://proxy:3128"
+    assert endpoint.strict is True
+
+
+@pytest.mark.parametrize("key", ["", " \n"])
+def test_no_key_says_who_has_to_do_what(key: str) -> None:
+    """And where."""
+    with pytest.raises(InvalidRequest) as caught:
+        build_endpoint(valves(API_KEY=key))
+
+    assert "no API key yet" in str(caught.value)
+    assert "set API_KEY in its valves (Admin Panel > Functions" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        ("", {}),
+        (" \n", {}),
+        ("{}", {}),
+        ('{"X-Team": "blue", "X-Cost": "7"}', {"X-Team": "blue", "X-Cost": "7"}),
+    ],
+)
+def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
+    """Or nothing."""
+    assert build_endpoint(valves(EXTRA_HEADERS=text)).extra_headers == headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X-Team: hunter2",
+        '["hunter2"]',
+        '"hunter2"',
+        '{"hunter2": 7}',
+        "{",
+        "null",
+        pytest.param("[" * 100_000, id="brackets"),
+    ],
+)
+def test_other_headers_give_a_sentence_without_them(text: str) -> None:
+    """They may hold a secret."""
+    with pytest.raises(InvalidRequest) as caught:
+        build_endpoint(valves(EXTRA_HEADERS=text))
+
+    assert str(caught.value).startswith("EXTRA_HEADERS is not a JSON object of texts.")
+    assert "hunter2" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- how long, how often
+
+
+def test_limits_are_those_of_the_expert_settings() -> None:
+    """Four timeouts, two numbers of retries."""
+    limits = run_limits(
+        ExpertSettings(
+            connect_timeout_seconds=5,
+            first_event_timeout_seconds=60,
+            idle_timeout_seconds=70,
+            total_timeout_seconds=80,
+            max_retries=3,
+            max_retry_wait_seconds=9,
+        ),
+        resolve_model("gpt-6.1-sol"),
+    )
+
+    assert limits.timeouts == Timeouts(5, 60, 70, 80)
+    assert limits.retries == RetryPolicy(3, 9)
+
+
+@pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
+def test_pro_may_be_silent_for_long(name: str) -> None:
+    """Several passes give one answer: a stall after five minutes would cut it."""
+    limits = run_limits(ExpertSettings(connect_timeout_seconds=5), resolve_model(name))
+    assert limits.timeouts == Timeouts(5, 900, 900, 0)
+
+
+# ---------------------------------------------------------------- what to ask for
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
+    """And leaves effort and verbosity to the model."""
+    request = await chosen({"REASONING_SUMMARY": "concise"})
+
+    assert request.reasoning == {"summary": "concise", "context": "all_turns"}
+    assert request.text is None
+    assert request.stream is True
+    assert request.include == ["reasoning.encrypted_content"]
+    assert [tool["name"] for tool in request.tools or ()] == ["now"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_users_own_choice_wins() -> None:
+    """In everything that is the user's to choose."""
+    user = {
+        "REASONING_EFFORT": "high",
+        "REASONING_SUMMARY": "detailed",
+        "VERBOSITY": "low",
+    }
+
+    request = await chosen({"REASONING_SUMMARY": "disabled"}, user)
+
+    assert request.reasoning == {
+        "effort": "high",
+        "summary": "detailed",
+        "context": "all_turns",
+    }
+    assert request.text == {"verbosity": "low"}
+
+
+@pytest.mark.parametrize(
+    ("administrator", "user"), [("disabled", "inherit"), ("auto", "disabled")]
+)
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
+    """Whoever disabled it."""
+    given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
+
+    assert await summary_of(*given) is None
+
+
+@pytest.mark.parametrize(
+    ("streams", "enabled", "learned", "stream"),
+    [
+        (True, True, None, True),
+        (True, True, NO_SUMMARY, True),
+        (True, True, NO_STREAM, None),
+        (True, False, None, False),
+        (False, True, None, False),
+    ],
+)
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_stream_needs_the_caller_the_valve_and_the_server(
+    streams: bool, enabled: bool, learned: LeaveOutParameter | None, stream: bool | None
+) -> None:
+    """Two of them are not enough; without the field the answer comes in one piece."""
+    request = await chosen({"ENABLE_STREAM": enabled}, streams=streams, learned=learned)
+
+    assert request.payload().get("stream") is stream
+
+
+@pytest.mark.parametrize(
+    ("learned", "summary"),
+    [
+        (None, "detailed"),
+        (NO_SUMMARY, None),
+        (LeaveOutParameter("reasoning.summary", json_digest("detailed")), None),
+        (LeaveOutParameter("reasoning.summary", json_digest("auto")), "detailed"),
+        (NO_STREAM, "detailed"),
+    ],
+)
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_refused_summary_is_not_asked_for_again(
+    learned: LeaveOutParameter | None, summary: str | None
+) -> None:
+    """Even where a user wants it, unless only another value was refused."""
+    user = {"REASONING_SUMMARY": "detailed"}
+
+    assert await summary_of({}, user, learned=learned) == summary
+
+
+@pytest.mark.parametrize(
+    ("persist", "asks"),
+    [("disabled", False), ("response", True), ("conversation", True)],
+)
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_reasoning_is_requested_and_carried_unless_disabled(
+    persist: str, asks: bool
+) -> None:
+    """Between the rounds of one answer too."""
+    found = await prepared({"PERSIST_REASONING_TOKENS": persist})
+
+    included = found.request.include or ()
+    assert ("reasoning.encrypted_content" in included) is asks
+    assert found.toolset is not None
+    assert found.toolset.carries_reasoning is asks
+
+
+@pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_several_calls_at_once_are_the_apis_default(
+    parallel: bool, sent: bool | None
+) -> None:
+    """Only the other choice has to be said."""
+    request = await chosen({"PARALLEL_TOOL_CALLS": parallel})
+
+    assert request.parallel_tool_calls is sent
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_toolset_is_what_the_valves_say() -> None:
+    """Limits, rounds, rules and the run's own log."""
+    given = {
+        "MAX_FUNCTION_CALL_LOOPS": 3,
+        "MAX_TOOL_CALLS": 7,
+        "TOOL_TIMEOUTS": "default: 11, crawl_*: 900",
+        "TOOL_OUTPUT_CHARACTERS": 1_700,
+        "TOOL_APPROVAL": "now=ask",
+        "LOG_LEVEL": "DEBUG",
+    }
+    found = await prepared(given)
+    toolset = found.toolset
+    assert toolset is not None
+
+    assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
+    assert toolset.approver.rule_for("now") == "ask"
+    assert toolset.limits == CallLimits(8, 11, 55, 1_700, [("crawl_*", 900)])
+    assert (toolset.rounds, toolset.most_calls) == (3, 7)
+    assert toolset.runs_calls is True
+    toolset.log("a line")
+    assert found.call.log.text().endswith("WARNING  a line")
+
+
+@pytest.mark.parametrize(
+    ("administrator", "user", "level"),
+    [
+        ("WARNING", "inherit", "WARNING"),
+        ("WARNING", "DEBUG", "DEBUG"),
+        ("WARNING", "CRITICAL", "WARNING"),
+        ("INFO", "ERROR", "INFO"),
+        ("DEBUG", "INFO", "DEBUG"),
+    ],
+)
+def test_level_of_the_log_is_the_more_detailed_one(
+    administrator: str, user: str, level: str
+) -> None:
+    """Nobody hides from the administrator."""
+    own = UserValves.model_validate({"LOG_LEVEL": user})
+
+    config = read_config(valves(LOG_LEVEL=administrator), {"valves": own})
+
+    assert config.log_level == level
+
+
+# ---------------------------------------------------------------- what is secret
+
+
+def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys, the proxy and its password, the seal, each header."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    given = valves(
+        API_KEY="",
+        PROXY="http://ada:hunter%2F2@proxy:1",
+        STORE_ENCRYPTION_KEY="long and random",
+        EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
+    )
+
+    assert set(secrets(given, UserValves(API_KEY=" sk-own\n"))) == {
+        "sk-environment",
+        "sk-own",
+        "http://ada:hunter%2F2@proxy:1",
+        "hunter/2",
+        "long and random",
+        "first",
+        "second",
+    }
+
+
+def test_token_behind_its_scheme_is_secret_too() -> None:
+    """A server may repeat it alone."""
+    given = valves(EXTRA_HEADERS='{"Authorization": "Token hunter2-token"}')
+
+    found = secrets(given)
+
+    assert {"Token hunter2-token", "hunter2-token"} <= set(found)
+
+
+def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
+    """Whoever mistyped them meant them."""
+    assert "X-Team: hunter2" in secrets(valves(EXTRA_HEADERS="X-Team: hunter2"))
+
+
+@pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
+def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
+    """Also one that is no address."""
+    assert secrets(valves(PROXY=proxy)) == ["sk-1", proxy]
+
+
+def test_nothing_set_is_no_secret() -> None:
+    """An empty text would be found everywhere."""
+    blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
+
+    assert secrets(blank, UserValves(API_KEY=" ")) == []

@@ -1,0 +1,90 @@
+"""Which of their settings users may change."""
+
+import pytest
+
+from owui_manifold.call.config import read_config
+from owui_manifold.call.valves import TOOL_SWITCHES, UserValves, Valves
+
+ALL = UserValves(
+    REASONING_EFFORT="max",
+    REASONING_SUMMARY="detailed",
+    VERBOSITY="high",
+    WEB_SEARCH="on",
+    IMAGE_GENERATION="on",
+    CODE_INTERPRETER="on",
+    SERVICE_TIER="priority",
+    SHOW_COST="on",
+    LOG_LEVEL="DEBUG",
+    API_KEY="sk-own",
+    SHOW_LOG_ON_ERROR=True,
+)
+CHOSEN = {
+    "effort": "max",
+    "summary": "detailed",
+    "verbosity": "high",
+    "service_tier": "priority",
+    "shows_cost": True,
+    "log_level": "DEBUG",
+}
+"""What these come to where they count, beside the kinds of tools."""
+
+
+def left(may_change: str | None = None, role: str = "user") -> set[str]:
+    """Return the settings that still count of a user who changed them all."""
+    given = {} if may_change is None else {"USER_MAY_CHANGE": may_change}
+    valves = Valves.model_validate({"USER_API_KEYS": "allowed", **given})
+    config = read_config(valves, {"valves": ALL, "role": role})
+    assert config.own_key == "sk-own"
+    assert config.shows_log is (role == "admin")
+    kept = {name for name, value in CHOSEN.items() if getattr(config, name) == value}
+    return kept | config.tool_kinds
+
+
+def test_every_setting_of_a_user_is_tried() -> None:
+    """A new one has to be added above: here it shows whether users may change it."""
+    judged_elsewhere = {"API_KEY", "SHOW_LOG_ON_ERROR"}  # in `left`
+
+    assert ALL.model_fields_set == UserValves.model_fields.keys()
+    chosen = ALL.model_fields_set - judged_elsewhere
+    assert len(CHOSEN) + len(TOOL_SWITCHES) == len(chosen)
+
+
+def problems(may_change: str) -> tuple[str, ...]:
+    """What an administrator is told."""
+    return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
+
+
+def test_what_costs_much_is_not_the_users_to_switch_on() -> None:
+    """Unless the administrator says so."""
+    everything = {*CHOSEN, *TOOL_SWITCHES}
+    assert everything - left() == {"image_generation", "service_tier"}
+    assert left("image_generation, service_tier") == {
+        "image_generation",
+        "service_tier",
+    }
+
+
+@pytest.mark.parametrize("may_change", ["", " , ", "nothing"])
+def test_users_may_change_nothing(may_change: str) -> None:
+    """The log of a failed answer is for administrators anyway; keys have a valve."""
+    assert left(may_change) == set()
+
+
+def test_users_may_change_everything() -> None:
+    """For all, or for administrators."""
+    assert left("all") == left("nothing", "admin") == {*CHOSEN, *TOOL_SWITCHES}
+
+
+def test_words_are_read_as_people_write_them() -> None:
+    """In capitals, without blanks."""
+    assert left("Effort,VERBOSITY") == {"effort", "verbosity"}
+
+
+def test_unknown_word_changes_nothing_and_is_reported() -> None:
+    """It takes a right away, so the administrator is told."""
+    [told] = problems("efort, summary")
+    assert told.startswith("USER_MAY_CHANGE contains unknown names: efort. Choose from")
+    assert "effort, summary" in told
+    assert left("efort, summary") == {"summary"}
+    for good in ("", "all", "nothing", "effort , SUMMARY"):
+        assert problems(good) == ()

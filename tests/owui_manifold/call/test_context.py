@@ -1,0 +1,105 @@
+"""Who asks is told from what the host passes, whatever is missing of it."""
+
+import pytest
+
+from owui_manifold.call.context import Caller, read_caller
+
+BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
+IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
+
+
+def test_caller_is_read_from_all_that_the_host_passes() -> None:
+    """The user and the ids of chat and message; not the session."""
+    assert read_caller(BODY, {"id": "user-1"}, IDS, None) == Caller(
+        host_model="my_pipe.gpt-5.2-high",
+        user_id="user-1",
+        chat_id="chat-1",
+        message_id="m-1",
+        task="",
+        streams=True,
+    )
+
+
+def test_caller_that_brings_nothing_is_nobody() -> None:
+    """A plain HTTP client."""
+    assert read_caller({}, None, None, None) == Caller(host_model="")
+
+
+def test_nulls_are_nothing() -> None:
+    """The host passes them for what a request lacks."""
+    body = {"model": None, "stream": None}
+    ids = {"chat_id": None, "message_id": None}
+
+    assert read_caller(body, {"id": None}, ids, None) == Caller(host_model="")
+
+
+def test_task_is_known_by_its_name() -> None:
+    """Titles, tags, follow-up questions."""
+    assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
+
+
+@pytest.mark.parametrize(
+    ("user", "is_admin"),
+    [
+        ({"id": "user-1", "role": "admin"}, True),
+        ({"id": "user-1", "role": "user"}, False),
+        ({"id": "user-1", "role": "ADMIN"}, False),
+        ({"id": "user-1", "role": None}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_administrator_is_told_by_the_role(
+    user: dict[str, str] | None, is_admin: bool
+) -> None:
+    """Nobody else is one."""
+    assert read_caller(BODY, user, IDS, None).is_admin is is_admin
+
+
+@pytest.mark.parametrize(
+    ("host_model", "model"),
+    [
+        ("my_pipe.gpt-5.2-high", "gpt-5.2-high"),
+        ("openai_responses.gpt-5.2", "gpt-5.2"),
+        ("gpt_4.o3", "o3"),
+        ("plain", "plain"),
+        ("", ""),
+    ],
+)
+def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
+    """In front of it is the id of the function, which can be anything."""
+    assert Caller(host_model).model == model
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "message_id", "reads"),
+    [
+        ("chat-1", "m-1", True),
+        ("chat-1", "", False),
+        ("", "m-1", False),
+        ("temporary:s-1", "m-1", True),
+        ("", "", False),
+    ],
+)
+def test_host_reads_what_has_both_ids(
+    chat_id: str, message_id: str, reads: bool
+) -> None:
+    """docs/reference/open-webui.md, "Ids of a call"."""
+    caller = Caller("f.m", chat_id=chat_id, message_id=message_id)
+
+    assert caller.host_reads is reads
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "may"),
+    [
+        ("chat-1", True),
+        ("temporary:s-1", False),
+        ("local:s-1", False),
+        ("channel:c-1", False),
+        ("", False),
+    ],
+)
+def test_chats_that_name_no_row_have_none(chat_id: str, may: bool) -> None:
+    """Temporary chats in both spellings, and channels."""
+    assert Caller("f.m", chat_id=chat_id, message_id="m-1").may_have_row is may

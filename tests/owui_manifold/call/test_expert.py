@@ -1,0 +1,110 @@
+"""EXPERT_JSON: each key is checked by itself, and what is wrong is told."""
+
+from typing import Any
+
+import pytest
+
+from calls.valves import expert
+from owui_manifold.call.config import read_config
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import Valves
+
+
+def test_defaults_are_safe() -> None:
+    """Silence has a limit, long reasoning has none; nothing extra goes out."""
+    settings = ExpertSettings()
+
+    assert (settings.max_retries, settings.max_retry_wait_seconds) == (2, 60)
+    assert settings.first_event_timeout_seconds == 300
+    assert settings.idle_timeout_seconds == 300
+    assert settings.total_timeout_seconds == 0
+    assert settings.audit_log is False
+    assert settings.user_keys_get == "nothing"
+    assert settings.caller_may_set == ""
+
+
+def test_every_key_explains_itself() -> None:
+    """The page of settings is generated from it."""
+    for name, field in ExpertSettings.model_fields.items():
+        assert name.islower()
+        assert (field.description or "").endswith(".")
+
+
+def test_valid_keys_hold() -> None:
+    """Beside those that keep their defaults."""
+    config = read_config(Valves(EXPERT_JSON=expert(max_retries=4, audit_log=True)))
+
+    assert config.problems == ()
+    assert config.expert == ExpertSettings(max_retries=4, audit_log=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("max_retries", 6),
+        ("max_retries", "many"),
+        ("max_retry_wait_seconds", -1),
+        ("connect_timeout_seconds", 0),
+        ("first_event_timeout_seconds", 5),
+        ("idle_timeout_seconds", 901),
+        ("total_timeout_seconds", float("nan")),
+        ("connect_timeout_seconds", float("inf")),
+        ("user_keys_get", "everything"),
+        ("caller_may_set", ["service_tier"]),
+        ("audit_log", None),
+    ],
+)
+def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
+    """Its default applies, and administrators are told which values it takes."""
+    text = expert(**{key: wrong, "fetch_models": False})
+    config = read_config(Valves(EXPERT_JSON=text))
+
+    assert config.expert == ExpertSettings(fetch_models=False)
+    [problem] = config.problems
+    assert problem.startswith(f"EXPERT_JSON: `{key}` cannot be ")
+    assert problem.endswith(" Its default applies.")
+
+
+def test_unknown_keys_are_told() -> None:
+    """With those that there are."""
+    config = read_config(Valves(EXPERT_JSON=expert(max_retires=3)))
+
+    [problem] = config.problems
+    assert problem.startswith("EXPERT_JSON contains unknown names: max_retires.")
+    assert "max_retries" in problem
+
+
+@pytest.mark.parametrize("text", ["max_retries: 3", "[]", "{", '"x"'])
+def test_text_that_is_no_object_is_told(text: str) -> None:
+    """Nothing of it holds."""
+    config = read_config(Valves(EXPERT_JSON=text))
+
+    assert config.expert == ExpertSettings()
+    assert config.problems == (
+        "EXPERT_JSON is not a JSON object, so its defaults apply.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "environment", "writes"),
+    [
+        (False, None, False),
+        (True, None, True),
+        (False, "true", True),
+        (False, " True ", True),
+        (False, "false", False),
+        (False, "1", False),
+        (True, "false", True),
+    ],
+)
+def test_audit_log_is_on_by_setting_or_environment(
+    setting: bool,
+    environment: str | None,
+    writes: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of them is enough; the variable is on by one word alone."""
+    if environment is not None:
+        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
+
+    assert ExpertSettings(audit_log=setting).writes_audit_log() is writes

@@ -1,0 +1,140 @@
+"""A run's log keeps its own newest lines, writes the grave ones, and tells no secret."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from openai_responses.audit import AuditedRequest
+from owui_manifold.call.log import RunLog
+
+NAME = "openai_responses_manifold"
+LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+CANARY = "sk-canary-7c1e5f"
+PASSWORD = "tuesday afternoon"
+
+
+class Ticking:
+    """A clock that goes on by a second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_795_262_400
+
+    def __call__(self) -> int:
+        """The time."""
+        self.seconds += 1
+        return self.seconds
+
+
+def written(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """What reached the handlers of the server: level and text."""
+    return [(r.levelname, r.getMessage()) for r in caplog.records if r.name == NAME]
+
+
+@pytest.mark.parametrize("threshold", LEVELS)
+def test_servers_log_gets_what_reaches_the_level(
+    threshold: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server's log gets what reaches it; the run keeps every line."""
+    caplog.set_level("CRITICAL", NAME)  # the logger's own level does not count
+    caplog.handler.setLevel(0)
+    log = RunLog(threshold, [], "run-1")
+
+    for level in LEVELS:
+        log.line(level, f"a {level}")
+
+    reached = LEVELS[LEVELS.index(threshold) :]
+    told = [text.removeprefix("DEBUG ") for _, text in written(caplog)]
+    assert told == [f"run-1 a {level}" for level in reached]
+    assert [line.split()[2] for line in log.text().splitlines()] == LEVELS
+
+
+def test_line_has_time_level_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its time, its level and its text, on one line."""
+    monkeypatch.setattr("owui_manifold.call.log.unix_seconds", Ticking())
+    log = RunLog("ERROR", [], "run-1")
+
+    log.line("DEBUG", "first\nsecond\r\nthird")
+    log.line("WARNING", "100 % of {this}")
+
+    assert log.text() == (
+        "2026-11-21 12:00:01 DEBUG    first\\nsecond\\nthird\n"
+        "2026-11-21 12:00:02 WARNING  100 % of {this}"
+    )
+
+
+def test_no_secret_is_written_or_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither one that the run knows nor one that looks like one."""
+    log = RunLog("DEBUG", iter([PASSWORD]), "run-1")
+
+    for _ in range(2):
+        log.line("DEBUG", f"Authorization: Bearer {CANARY}")
+        log.line("ERROR", f"{CANARY} or {PASSWORD.upper()}")
+    log.audit(f"told by {CANARY}")
+
+    told = log.text() + str(written(caplog))
+    assert told.count("[redacted]") == 13
+    assert CANARY not in told
+    assert PASSWORD not in told.lower()
+
+
+def test_the_newest_lines_are_kept() -> None:
+    """Two thousand of them."""
+    log = RunLog("CRITICAL", [], "run-1")
+
+    for number in range(2_345):
+        log.line("DEBUG", str(number))
+
+    kept = [line.split()[-1] for line in log.text().splitlines()]
+    assert (len(kept), kept[0], kept[-1]) == (2_000, "345", "2344")
+
+
+def test_two_runs_share_nothing() -> None:
+    """Each has the lines that were written to it."""
+    one, other = RunLog("ERROR", [], "run-1"), RunLog("ERROR", [], "run-2")
+
+    one.line("INFO", "mine")
+
+    assert one.text().endswith("INFO     mine")
+    assert other.text() == ""
+
+
+def test_threads_write_to_the_log_they_were_given(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """No line is lost, none lands in another run, and reading meanwhile is safe."""
+    logs = [RunLog("INFO", [], f"run-{number}") for number in range(4)]
+
+    def work(place: int) -> int:
+        log = logs[place % 4]
+        for number in range(50):
+            log.line("INFO", f"{place % 4}: {place}.{number}")
+            log.text()
+        return place
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(16))) == list(range(16))
+
+    for number, log in enumerate(logs):
+        texts = [line.partition("INFO     ")[2] for line in log.text().splitlines()]
+        assert len(set(texts)) == len(texts) == 200
+        assert all(text.startswith(f"{number}: ") for text in texts)
+    assert len(written(caplog)) == 800
+
+
+def test_an_audit_line_stays_json(caplog: pytest.LogCaptureFixture) -> None:
+    """It goes through the log unchanged."""
+    payload = {"model": "gpt-6.1-sol", "input": []}
+    line = AuditedRequest(payload, "host", "run-1").request_line()
+
+    RunLog("CRITICAL", [CANARY], "run-1").audit(line)
+
+    assert written(caplog) == [("INFO", line)]
+
+
+def test_a_debug_line_reaches_a_server_that_drops_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Open WebUI's handlers begin at INFO; the valve alone decides here."""
+    RunLog("DEBUG", [], "run-1").line("DEBUG", "detail")
+
+    assert written(caplog) == [("INFO", "DEBUG run-1 detail")]

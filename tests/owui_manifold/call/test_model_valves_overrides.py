@@ -1,0 +1,105 @@
+"""Models as an administrator describes them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.call.model_valves import read_overrides
+
+
+def overrides(**rows: Any) -> Any:
+    """Return the overrides of a valve; `_` in a name stands for `-`."""
+    table = {name.replace("_", "-"): row for name, row in rows.items()}
+    return read_overrides(json.dumps(table))
+
+
+def test_a_model_like_another() -> None:
+    """Its own id is sent, its reasoning is its own, the facts are the other's."""
+    model = resolve_model("my-gpt", overrides(my_gpt={"like": "gpt-5.2"}))
+
+    assert (model.id, model.family, model.name) == ("my-gpt", "my-gpt", "my-gpt")
+    assert model.facts == resolve_model("gpt-5.2").facts
+
+
+def test_facts_are_replaced_one_by_one() -> None:
+    """What is not said stays as the catalog has it."""
+    said = overrides(
+        gpt_5={"lacks": ["mcp"], "efforts": ["low"], "summary": False, "name": "Ours"}
+    )
+    model, before = resolve_model("gpt-5", said), resolve_model("gpt-5")
+
+    assert model.facts.efforts == ("low",)
+    assert model.facts.lacks == ("mcp",)
+    assert not model.facts.summary
+    assert (model.id, model.family) == (before.id, before.family)
+    assert model.facts.max_output_tokens == before.facts.max_output_tokens
+    assert model.name == "Ours"
+
+
+def test_an_effort_at_the_end_of_an_own_name() -> None:
+    """It counts if the model takes it; otherwise the name means what it always did."""
+    said = overrides(my_gpt={"like": "gpt-5.2", "name": "Ours"})
+
+    assert resolve_model("my-gpt-high", said).effort == "high"
+    assert resolve_model("my-gpt-high", said).name == "Ours (high)"
+    assert resolve_model("my-gpt-minimal", said).id == "my-gpt-minimal"
+
+
+def test_other_models_stay_as_they_are() -> None:
+    """Nothing is said of them."""
+    said = overrides(my_gpt={"like": "gpt-5.2"})
+    assert resolve_model("gpt-5-high", said) == resolve_model("gpt-5-high")
+    assert read_overrides("") == {}
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "reasoning",
+        "summary",
+        "verbosity",
+        "functions",
+        "vision",
+        "prefix_bound",
+    ],
+)
+def test_every_yes_or_no_can_be_said(fact: str) -> None:
+    """Also of an id that nobody knows."""
+    for value in (True, False):
+        model = resolve_model("x", overrides(x={fact: value}))
+        assert getattr(model.facts, fact) is value
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        None,
+        [],
+        {"color": "red"},
+        {"like": 5},
+        {"reasoning": "yes"},
+        {"efforts": "high"},
+        {"efforts": ["huge"]},
+        {"max_output_tokens": 0},
+        {"lacks": "web_search"},
+        {"lacks": [1]},
+        {"sampling": "often"},
+        {"prices": [1, 2]},
+    ],
+)
+def test_an_entry_that_cannot_be_meant(row: object) -> None:
+    """The sentence names the valve and the entry."""
+    with pytest.raises(
+        InvalidRequest, match=r"MODEL_OVERRIDES_JSON: the entry my-gpt "
+    ):
+        overrides(my_gpt=row)
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", "7", "[" * 100_000])
+def test_text_that_is_no_object(text: str) -> None:
+    """The sentence shows what is expected."""
+    with pytest.raises(InvalidRequest, match="for example"):
+        read_overrides(text)

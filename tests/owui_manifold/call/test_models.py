@@ -1,0 +1,92 @@
+"""Which models an administrator's MODEL_ID comes to."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from calls.valves import expert
+from openai_responses.transport.connections import Connections
+from owui_manifold.call.models import Listing, list_models
+from owui_manifold.call.valves import Valves
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+NOWHERE = {"BASE_URL": "http://127.0.0.1:1/v1"}
+
+
+def names(**valves: Any) -> dict[str, str]:
+    """Return what the page lists, without asking anybody."""
+    given = Valves.model_validate(
+        {**NOWHERE, "EXPERT_JSON": expert(fetch_models=False), **valves}
+    )
+    models = list_models(given, Listing(), Connections())
+    return {name: model.name for name, model in models.items()}
+
+
+async def test_a_list_is_taken_as_it_is() -> None:
+    """In its order, each name once; ids that no key can use as well."""
+    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-mini,gpt-5.2-high") == {
+        "gpt-5.2-high": "GPT-5.2 (high)",
+        "gpt-5-mini": "GPT-5 mini",
+    }
+
+
+async def test_auto_is_the_newest_of_each_family() -> None:
+    """Beside names that are listed by hand."""
+    listed = list(names(MODEL_ID="gpt-4o, auto"))
+    assert listed[0] == "gpt-4o"
+    assert {"gpt-6.2-sol", "gpt-6.1-terra", "gpt-6-luna"} < set(listed)
+
+
+async def test_auto_hides_what_the_key_cannot_use() -> None:
+    """As soon as the server has said so; what is listed by hand stays."""
+    async with Simulator() as sim:
+        listing, connections = Listing(), Connections()
+        given = {
+            "BASE_URL": sim.base_url,
+            "API_KEY": "sk-simulator-limited",
+            "MODEL_ID": "auto, gpt-6.1-sol",
+        }
+        valves = Valves.model_validate(given)
+        first = list_models(valves, listing, connections)
+        await asyncio.gather(*connections._pool()._tasks)
+        second = list_models(valves, listing, connections)
+        await connections.close()
+
+    assert "gpt-6.2-sol" in first
+    assert "gpt-6.2-sol" not in second
+    assert "gpt-5.4-mini" in second
+    assert "gpt-6.1-sol" in second
+
+
+async def test_without_a_key_nobody_is_asked() -> None:
+    """The catalog's own list is shown."""
+    assert "gpt-6.2-sol" in names(
+        MODEL_ID="auto", EXPERT_JSON=expert(fetch_models=True)
+    )
+
+
+async def test_names_of_the_administrators_own() -> None:
+    """A mistake in them hides no model."""
+    said = '{"mine": {"like": "gpt-5.2", "name": "Ours"}}'
+    assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON=said) == {"mine": "Ours"}
+    assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON="{") == {"mine": "mine"}
+
+
+async def test_only_the_models_of_the_newest_key_are_kept() -> None:
+    """Whoever changes keys every day leaves no list for each."""
+    async with Simulator() as sim:
+        listing, connections = Listing(), Connections()
+        for key in ("sk-simulator-limited", sim.api_key):
+            given = {"BASE_URL": sim.base_url, "API_KEY": key, "MODEL_ID": "auto"}
+            valves = Valves.model_validate(given)
+            list_models(valves, listing, connections)
+            await asyncio.gather(*connections._pool()._tasks)
+        listed = list_models(valves, listing, connections)
+        await connections.close()
+
+    assert "gpt-6.2-sol" in listed
+    assert listing._known
+    assert "gpt-6.2-sol" in listing._known

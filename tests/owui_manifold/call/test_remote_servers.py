@@ -1,0 +1,189 @@
+"""What an administrator writes of remote servers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses.redaction import redact
+from owui_manifold.call.remote_servers import (
+    RemoteServers,
+    read_servers,
+)
+from simulator.checks.mcp import check_servers
+
+Json = dict[str, Any]
+URL = "https://clocks.example/mcp"
+CLOCKS: Json = {"server_label": "clocks", "server_url": URL}
+DRIVE: Json = {
+    "server_label": "drive",
+    "connector_id": "connector_googledrive",
+    "authorization": "token-of-drive",
+}
+
+
+def read(*rows: Any) -> RemoteServers:
+    """What a JSON list of these rows comes to."""
+    return read_servers(json.dumps(list(rows)))
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "[]"])
+def test_no_servers(text: str) -> None:
+    """Nothing is offered and nothing is wrong."""
+    assert read_servers(text) == RemoteServers()
+
+
+def test_a_list_and_a_single_object() -> None:
+    """Both forms are read; the order is the administrator's."""
+    one, two = {"type": "mcp", **CLOCKS}, {"type": "mcp", **DRIVE}
+
+    assert read_servers(json.dumps(CLOCKS))[:3] == RemoteServers((one,))[:3]
+    assert read(DRIVE, CLOCKS)[:3] == RemoteServers((two, one))[:3]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"authorization": "secret"},
+        {"headers": {"X-Key": "secret"}},
+        {"headers": {}},
+        {"allowed_tools": ["now"]},
+        {"allowed_tools": {"read_only": True, "tool_names": ["now"]}},
+        {"require_approval": "never"},
+        {"require_approval": "always"},
+        {"require_approval": {"never": {"tool_names": ["now"]}, "always": {}}},
+        {"server_description": "tells the time"},
+    ],
+)
+def test_every_field_is_sent_as_it_is(more: Json) -> None:
+    """Whatever the API takes."""
+    found = read({**CLOCKS, **more})
+
+    assert found[:3] == RemoteServers(({"type": "mcp", **CLOCKS, **more},))[:3]
+    check_servers(found.tools)
+
+
+def test_null_means_not_given() -> None:
+    """The API takes null for some fields, and for others not."""
+    given = {**CLOCKS, "authorization": None, "connector_id": None, "headers": None}
+
+    assert read(given) == read(CLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("clocks", "server 1 is left out, because it is not a JSON object"),
+        ({"server_url": URL}, "server 1 is left out, because it has no server_label"),
+        ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
+        ({"server_label": "1st", "server_url": URL}, "a letter followed by"),
+        ({"server_label": 7, "server_url": URL}, "a letter followed by"),
+        ({"server_label": "clocks"}, "clocks is left out, because it needs a server"),
+        ({**CLOCKS, **DRIVE, "server_label": "both"}, "one of them"),
+        ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
+        ({**CLOCKS, "server_url": "https://[clocks"}, "its server_url is not an addr"),
+        ({**CLOCKS, "server_url": f"{URL} ?x"}, "its server_url is not an address"),
+        ({"server_label": "d", "connector_id": "connector_dropbox"}, "needs an auth"),
+        ({**CLOCKS, "authorization": 7}, "its authorization is not a text"),
+        ({**CLOCKS, "headers": ["X-Key"]}, "its headers is not a JSON object"),
+        ({**CLOCKS, "headers": {"X-Key": 7}}, "its headers is not a JSON object"),
+        ({**CLOCKS, "allowed_tools": "now"}, "its allowed_tools is not a list"),
+        ({**CLOCKS, "allowed_tools": [7]}, "its allowed_tools is not a list"),
+        ({**CLOCKS, "allowed_tools": {"names": []}}, "its allowed_tools is not a list"),
+        ({**CLOCKS, "require_approval": "ask"}, "its require_approval is not `always`"),
+        ({**CLOCKS, "require_approval": {"ask": {}}}, "its require_approval is not"),
+        (
+            {**CLOCKS, "require_approval": {"never": ["now"]}},
+            "its require_approval is not",
+        ),
+        ({**CLOCKS, "server_description": []}, "its server_description is not a text"),
+    ],
+)
+def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
+    """It alone is left out, with what is wrong and where to correct it."""
+    found = read(row, {**CLOCKS, "server_label": "other"})
+
+    assert [tool["server_label"] for tool in found.tools] == ["other"]
+    [complaint] = found.complaints
+    assert words in complaint
+    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: ")
+    assert "An administrator can correct it in the valves" in complaint
+
+
+def test_two_servers_of_one_label() -> None:
+    """The API would refuse the request; capitals make no difference to it."""
+    found = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
+
+    assert len(found.tools) == 1
+    assert "not its own" in found.complaints[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[{", "clocks", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
+)
+def test_what_is_no_json(text: str) -> None:
+    """Nothing is offered; the sentence says where it is wrong and quotes nothing."""
+    found = read_servers(text)
+
+    assert found.tools == ()
+    [complaint] = found.complaints
+    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
+    assert "clocks" not in complaint
+
+
+def test_keys_that_are_not_known() -> None:
+    """They are named, not sent; a `type` that says what it is anyway is let be."""
+    found = read({"type": "mcp", **CLOCKS, "token": "hush", "url": "x"})
+
+    assert found.tools == ({"type": "mcp", **CLOCKS},)
+    [note] = found.notes
+    assert "keys of clocks are not sent: token, url." in note
+    assert not found.complaints
+
+
+# ------------------------------------------------------------- secrets
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {**CLOCKS, "authorization": "canary-1234"},
+        {**CLOCKS, "headers": {"Authorization": "Bearer canary-1234"}},
+        {**CLOCKS, "headers": {"X-Key": "canary-1234"}},
+        {**CLOCKS, "token": "canary-1234"},
+        {**CLOCKS, "token": [{"deep": "canary-1234"}]},
+        {**CLOCKS, "server_url": "https://u:canary-1234@clocks.example/mcp"},
+        {**CLOCKS, "server_url": f"{URL}?apiKey=canary-1234"},
+        {"server_label": ["no", "label"], "authorization": "canary-1234"},
+    ],
+)
+def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
+    """Also under keys that nobody knows, and in rows that cannot be used."""
+    secrets = read(row).secrets
+
+    for line in ("the server said canary-1234", "sent: Bearer canary-1234"):
+        assert "canary-1234" not in redact(line, secrets)
+
+
+def test_no_sentence_holds_a_secret() -> None:
+    """Whatever is wrong with a description."""
+    canary = "canary-1234"
+    rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
+    found = read(*rows, {canary: 1}, canary)
+
+    told = "".join([*found.complaints, *found.notes])
+    assert canary not in told
+
+
+def test_a_text_that_is_no_json_is_a_secret_as_a_whole() -> None:
+    """Nobody knows what is in it."""
+    assert read_servers("Bearer hush").secrets == ("Bearer hush",)
+    assert read_servers("[" * 100_000).secrets == ("[" * 100_000,)
+    assert read_servers(" ").secrets == ()
+
+
+def test_labels_are_no_secrets() -> None:
+    """Else the log could name neither a server nor a tool."""
+    named = {**CLOCKS, "allowed_tools": ["timezones"]}
+    assert read(named).secrets == (URL, "")

@@ -1,0 +1,225 @@
+"""Settings have safe defaults, explain themselves, and take what people type."""
+
+from typing import Any, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
+from owui_manifold.call.valves import UserValves, Valves
+
+PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
+PASSWORDS = {
+    "API_KEY",
+    "EXTRA_HEADERS",
+    "PROXY",
+    "REMOTE_MCP_SERVERS_JSON",
+    "STORE_ENCRYPTION_KEY",
+}
+
+
+def test_defaults_are_ready_for_a_key() -> None:
+    """Whoever pastes the file has only the key to set."""
+    valves = Valves()
+
+    assert valves.BASE_URL == "https://api.openai.com/v1"
+    assert valves.API_KEY == ""
+    assert valves.ENABLE_STREAM is True
+    assert valves.REASONING_SUMMARY == "auto"
+    assert valves.PERSIST_REASONING_TOKENS == "conversation"
+    assert valves.LOG_LEVEL == "INFO"
+
+
+def test_defaults_are_safe() -> None:
+    """Certificates are checked, and what the server says is believed."""
+    valves = Valves()
+
+    assert valves.VERIFY_SSL is True
+    assert valves.COMPATIBILITY == "auto"
+    assert UserValves().SHOW_LOG_ON_ERROR is False
+
+
+def test_models_that_are_offered_exist() -> None:
+    """None of the defaults is an unknown id."""
+    for name in Valves().MODEL_ID.split(","):
+        assert resolve_model(name.strip()).facts.known_family
+
+
+# ---------------------------------------------------------------- what the page shows
+
+
+@pytest.mark.parametrize("model", [Valves, UserValves])
+def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
+    """The page shows nothing else."""
+    for name, field in model.model_fields.items():
+        assert name.isupper()
+        assert (field.description or "").endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("VERIFY_SSL", "Default: on."),
+        ("SHOW_COST", "Default: off."),
+        ("MAX_OUTPUT_TOKENS", "Default: `0`."),
+        ("PROXY", "Default: empty."),
+    ],
+)
+def test_default_is_named_where_the_page_only_says_default(
+    name: str, told: str
+) -> None:
+    """In the last sentence of the help."""
+    assert PROPERTIES[name]["description"].endswith(f" {told}")
+
+    for model in (Valves, UserValves):
+        for drawn in model.model_json_schema()["properties"].values():
+            assert drawn["description"].count(" Default: ") == 1
+
+
+def test_administrator_reads_them_by_subject() -> None:
+    """The page shows them in the order of the class: the first day, then subjects."""
+    firsts = [
+        "API_KEY",
+        "BASE_URL",
+        "MODEL_ID",
+        "ENABLE_WEB_SEARCH",
+        "ENABLE_CODE_INTERPRETER",
+        "ENABLE_IMAGE_GENERATION",
+        "USER_MAY_CHANGE",
+        "SHOW_COST",
+    ]
+    assert list(PROPERTIES)[: len(firsts)] == firsts
+
+    subjects = [
+        "AUTH",
+        "MODEL_OVERRIDES_JSON",
+        "MAP_WEB_SEARCH",
+        "TOOL_APPROVAL",
+        "REASONING_SUMMARY",
+        "LOG_LEVEL",
+    ]
+    places = [list(PROPERTIES).index(name) for name in subjects]
+    assert places == sorted(places)
+    assert list(PROPERTIES)[-1] == "EXPERT_JSON"
+
+
+@pytest.mark.parametrize("model", [Valves, UserValves])
+def test_every_valve_is_a_field_that_the_page_can_draw(
+    model: type[Valves | UserValves],
+) -> None:
+    """One plain type each, nothing that is one of several or nothing at all."""
+    schema = model.model_json_schema()
+
+    assert set(schema) <= {"title", "description", "type", "properties"}
+    for drawn in schema["properties"].values():
+        assert drawn["type"] in {"string", "boolean", "integer", "number"}
+        assert "default" in drawn
+        assert not {"anyOf", "allOf", "oneOf", "$ref", "const"} & set(drawn)
+
+
+def test_secrets_are_passwords_on_the_page() -> None:
+    """Nobody reads them over a shoulder."""
+    hidden = {name for name, drawn in PROPERTIES.items() if "input" in drawn}
+
+    assert hidden == PASSWORDS
+    assert all(PROPERTIES[name]["input"] == {"type": "password"} for name in hidden)
+
+
+def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings page loads the schema, defaults included."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
+    monkeypatch.setenv("HTTPS_PROXY", "http://u:sk-from-the-environment@proxy:1")
+    monkeypatch.setenv("WEBUI_SECRET_KEY", "sk-from-the-environment")
+
+    shown = str((Valves.model_json_schema(), Valves().model_dump()))
+
+    assert "sk-from-the-environment" not in shown
+    assert all(PROPERTIES[name]["default"] == "" for name in PASSWORDS)
+
+
+# ---------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize(
+    ("own", "environment", "key"),
+    [
+        ("sk-own", "sk-environment", "sk-own"),
+        (" sk-own\n", "", "sk-own"),
+        ("", "sk-environment", "sk-environment"),
+        (" ", " sk-environment ", "sk-environment"),
+        ("", "", ""),
+    ],
+)
+def test_key_of_the_environment_is_the_fallback(
+    own: str, environment: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """White space from a copy and paste is no part of a key."""
+    monkeypatch.setenv("OPENAI_API_KEY", environment)
+
+    assert Valves(API_KEY=own).effective_key() == key
+
+
+def test_no_key_anywhere_is_an_empty_key() -> None:
+    """The variable may not be there at all."""
+    assert Valves().effective_key() == ""
+
+
+# ---------------------------------------------------------------- what people type
+
+
+@pytest.mark.parametrize(
+    ("valve", "typed", "stored"),
+    [
+        ("MAX_TOOL_CALLS", "7", 7),
+        ("VERIFY_SSL", "false", False),
+        ("SHOW_COST", "true", True),
+    ],
+)
+def test_texts_of_the_page_become_what_they_say(
+    valve: str, typed: str, stored: object
+) -> None:
+    """It sends a number as a text."""
+    assert Valves.model_validate({valve: typed}).model_dump()[valve] == stored
+
+
+@pytest.mark.parametrize(
+    ("valve", "wrong"),
+    [
+        ("REASONING_SUMMARY", "long"),
+        ("LOG_LEVEL", "LOUD"),
+        ("MODEL_ID", None),
+        ("COMPATIBILITY", "loose"),
+        ("VERIFY_SSL", "perhaps"),
+        ("MAX_TOOL_CALLS", 0),
+        ("COMPACTION_TOKENS", "many"),
+    ],
+)
+def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
+    """By the name of its valve; the page says so when it is saved."""
+    with pytest.raises(ValidationError, match=valve) as caught:
+        Valves.model_validate({valve: wrong})
+
+    [error] = caught.value.errors()
+    assert error["loc"] == (valve,)
+    assert error["msg"].startswith("Input should be")
+
+
+def test_valves_of_an_earlier_version_are_read() -> None:
+    """A stored setting that is no more is left alone, a new one has its default."""
+    stored = {"API_KEY": "sk-1", "GONE": "since then"}
+
+    assert Valves.model_validate(stored) == Valves(API_KEY="sk-1")
+
+
+def test_user_may_choose_every_effort_there_is() -> None:
+    """Or leave it to the model."""
+    choices = get_args(UserValves.model_fields["REASONING_EFFORT"].annotation)
+
+    assert choices == ("inherit", *REASONING_EFFORTS)
+
+
+def test_own_key_is_not_longer_than_a_key() -> None:
+    """It is looked for in each line of the log, on the event loop."""
+    assert UserValves(API_KEY="k" * 2000)
+    with pytest.raises(ValidationError):
+        UserValves(API_KEY="k" * 2001)

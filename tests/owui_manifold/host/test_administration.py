@@ -1,0 +1,84 @@
+"""The filter of the administration is asked by the pipe, if it is active."""
+
+import sys
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from calls.outcomes import NATIVE, chunks_of, errors
+from calls.sample import chat
+from openai_responses.errors import InvalidRequest
+from owui_administration.filter import Filter
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import active_administration
+from owui_manifold.pipe import Pipe
+from stand_in.host import StandInHost, host_request
+
+pytestmark = pytest.mark.asyncio
+
+ID = "openai_responses_administration"
+
+
+class Administration:
+    """A filter with one setting."""
+
+    CONTRACT = 1
+
+    class Valves(BaseModel):
+        """Settings."""
+
+        PERIOD: str = "day"
+
+    valves = Valves()
+
+
+async def test_without_the_filter_nothing_is_asked(host: StandInHost) -> None:
+    """Other filters are not loaded."""
+    host.filters.active = {"other": None}
+    assert await active_administration(host_request()) is None
+    assert await active_administration(None) is None
+
+
+async def test_it_has_its_settings(host: StandInHost) -> None:
+    """As the host would set them, and those of other filters stay readable."""
+    host.filters.active = {"other": None, ID: Administration()}
+    host.filters.valves = {ID: {"PERIOD": "week"}}
+    found: Any = await active_administration(host_request())
+    assert found.valves.PERIOD == "week"
+
+
+@pytest.mark.parametrize("version", [0, 2])
+async def test_another_version_is_a_sentence(host: StandInHost, version: Any) -> None:
+    """The two files are updated one after the other."""
+    other = Administration()
+    other.CONTRACT = version
+    host.filters.active = {ID: other}
+    with pytest.raises(InvalidRequest, match="pipe and its filter"):
+        await active_administration(host_request())
+
+
+async def test_token_of_entra_id_needs_the_filter(host: StandInHost) -> None:
+    """Without it the chat says what to install; nothing is sent."""
+    pipe = Pipe()
+    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
+
+    shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
+
+    (error,) = errors(shown)
+    assert "needs the filter openai_responses_administration" in error
+
+
+async def test_what_entra_id_says_reaches_the_chat(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The filter has no package for it here."""
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    host.filters.active = {ID: Filter()}
+    pipe = Pipe()
+    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
+
+    shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
+
+    (error,) = errors(shown)
+    assert "need the package azure-identity" in error

@@ -1,0 +1,403 @@
+"""Files are read with the rights of the user, away from the event loop."""
+
+import base64
+import sys
+import threading
+from io import BytesIO
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+from calls.sample import call_of, chat, host_context
+from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.files import add_documents, split_result_files
+from owui_manifold.host.open_webui import scale_image
+from owui_manifold.prepare.chat import build_chat_request
+from stand_in.host import Row, StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+USER = SimpleNamespace(id="user-1", role="user")
+ADMIN = SimpleNamespace(id="admin", role="admin")
+
+
+def text(words: str) -> Item:
+    """A part of words."""
+    return {"type": "input_text", "text": words}
+
+
+def said(*parts: Item) -> UserMessage:
+    """A message of the user."""
+    return UserMessage({"type": "message", "role": "user", "content": [*parts]})
+
+
+def document(name: str, content: bytes, kind: str = "application/pdf") -> Item:
+    """A file as the model gets it."""
+    data = data_url(content, kind)
+    return {"type": "input_file", "filename": name, "file_data": data}
+
+
+def attachment(file_id: str, name: str, kind: str = "application/pdf") -> Attachment:
+    """A file at a message."""
+    return Attachment(file_id, name, kind, is_image=False)
+
+
+async def asked_with(
+    *files: Attachment, user: Any = USER, wanted: str = "all"
+) -> list[Item]:
+    """The parts of a question that came with these files."""
+    asked = said(text("?"))._replace(attachments=files)
+    found = await add_documents([asked], user, wanted)
+    (only,) = found
+    assert isinstance(only, UserMessage)
+    parts: list[Item] = only.item["content"]
+    return parts
+
+
+# --------------------------------------------------------------------- documents
+
+
+async def test_document_stands_in_front_of_the_question(host: StandInHost) -> None:
+    """Whole, under the name that the chat has for it."""
+    file_id = host.files.add(PDF, "stored.pdf")
+
+    found = await asked_with(attachment(file_id, "a.pdf"))
+
+    assert found == [document("a.pdf", PDF), text("?")]
+
+
+async def test_caller_without_a_name_gets_the_stored_one(host: StandInHost) -> None:
+    """Over plain HTTP a file is an id."""
+    file_id = host.files.add(b"a,b", "t.csv", content_type="text/csv")
+
+    found = await asked_with(attachment(file_id, "", ""))
+
+    assert found[0] == document("t.csv", b"a,b", "text/csv")
+
+
+async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
+    """Storage may be slow and far away."""
+    await asked_with(attachment(host.files.add(PDF, "a.pdf"), "a.pdf"))
+
+    assert threading.current_thread().name not in host.files.threads
+    assert len(host.files.threads) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent"),
+    [("pdf", ["a.pdf"]), ("all", ["a.pdf", "b.txt", "c.docx"])],
+)
+async def test_only_what_is_wanted(
+    wanted: str, sent: list[str], host: StandInHost
+) -> None:
+    """Sounds, archives and pictures are left to the host."""
+    names = ("a.pdf", "b.txt", "c.docx", "d.mp3", "e.zip", "f.png")
+    files = [attachment(host.files.add(PDF, name), name, "") for name in names]
+    picture = Attachment(host.files.add(PNG, "g.pdf"), "g.pdf", "", is_image=True)
+
+    found = await asked_with(*files, picture, wanted=wanted)
+
+    assert [part["filename"] for part in found[:-1]] == sent
+
+
+@pytest.mark.parametrize("user", [USER, None])
+async def test_file_of_somebody_else_is_not_read(user: Any, host: StandInHost) -> None:
+    """Whoever names it; the sentence does not tell whether it exists."""
+    file_id = host.files.add(b"%PDF-secret", "a.pdf", owner="user-2")
+
+    for named in (file_id, "no such file"):
+        with pytest.raises(InvalidRequest, match=r"^a\.pdf cannot be read") as caught:
+            await asked_with(attachment(named, "a.pdf"), user=user)
+        assert "it is gone, or it is not yours" in str(caught.value)
+    assert host.files.threads == []
+
+
+async def test_shared_file_is_read(host: StandInHost) -> None:
+    """By those it is shared with, and by administrators, as in the host."""
+    file_id = host.files.add(PDF, "a.pdf", owner="user-2")
+    host.files.shared.add((file_id, "user-1"))
+
+    for user in (USER, ADMIN):
+        found = await asked_with(attachment(file_id, "a.pdf"), user=user)
+        assert found[0] == document("a.pdf", PDF)
+
+
+@pytest.mark.parametrize("path", ["/nowhere/at/all", None])
+async def test_file_that_the_host_lost(path: Any, host: StandInHost) -> None:
+    """The row is there, the bytes are not."""
+    file_id = host.files.add(PDF, "a.pdf")
+    host.files.rows[file_id].path = path
+
+    with pytest.raises(InvalidRequest, match=r"a\.pdf cannot be read"):
+        await asked_with(attachment(file_id, "a.pdf"))
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+async def test_more_than_the_api_takes(is_declared: bool, host: StandInHost) -> None:
+    """The sentence names the file that was too much; a known size saves the reading."""
+    size = 50_000_001
+    content = PDF if is_declared else PDF.ljust(size)
+    file_id = host.files.add(content, "a.pdf", size=size if is_declared else None)
+
+    with pytest.raises(InvalidRequest, match=r"With a\.pdf .* more than 50 MB"):
+        await asked_with(attachment(file_id, "a.pdf"))
+
+    assert len(host.files.threads) == (0 if is_declared else 1)
+
+
+async def test_files_share_the_limit(host: StandInHost) -> None:
+    """Those of earlier messages come first, so that what was sent stays."""
+    half = PDF.ljust(30_000_000)
+    files = [attachment(host.files.add(half, n), n) for n in ("a.pdf", "b.pdf")]
+    first, second = (said(text("?"))._replace(attachments=[f]) for f in files)
+
+    with pytest.raises(InvalidRequest, match=r"^With b\.pdf"):
+        await add_documents([first, AssistantText("!"), second], USER, "pdf")
+
+
+async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
+    """The model is told that it is gone."""
+    asked = said(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
+    parts: list[ChatPart] = [asked, AssistantText("!"), said(text("2"))]
+
+    found = await add_documents(parts, USER, "pdf")
+
+    first = found[0]
+    assert isinstance(first, UserMessage)
+    note, question = first.item["content"]
+    assert note["text"].startswith("[a.pdf cannot be read")
+    assert question == text("1")
+    assert found[1:] == parts[1:]
+
+
+# ------------------------------------------------------------- pictures of tools
+
+
+async def picture_part(address: str) -> Item:
+    """What the model gets of a picture that came with this address."""
+
+    async def store(url: str) -> str:
+        return url
+
+    files = [{"type": "image", "url": address}]
+    output, _ = await split_result_files(files, "x", store, USER, has_row=True)
+    if isinstance(output, str):
+        return {"type": "input_text", "text": output}
+    _, part = output
+    return part
+
+
+async def test_stored_picture_is_read_back(host: StandInHost) -> None:
+    """As the chat names it, also with more behind it."""
+    file_id = host.files.add(PNG, "a.png")
+    image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
+
+    for end in ("", "?v=1"):
+        address = f"/api/v1/files/{file_id}/content{end}"
+        assert await picture_part(address) == image
+    assert await picture_part(PIXEL) == image
+
+
+@pytest.mark.parametrize(("content", "owner"), [(BMP, "user-1"), (PNG, "user-2")])
+async def test_other_pictures_become_words(
+    content: bytes, owner: str, host: StandInHost
+) -> None:
+    """A form that nobody reads, or a file of somebody else."""
+    file_id = host.files.add(content, "a", owner=owner)
+
+    found = await picture_part(f"/api/v1/files/{file_id}/content")
+
+    assert found["type"] == "input_text"
+
+
+# ------------------------------------------------------------------ in a request
+
+
+def with_row(host: StandInHost, *files: Json) -> None:
+    """Let the chat's row have one question with these files."""
+    question = {"role": "user", "parentId": None, "files": [*files]}
+    answer = {"role": "assistant", "parentId": "q0"}
+    second = {"role": "user", "parentId": "a0"}
+    messages = {"q0": question, "a0": answer, "q1": second}
+    history = {"history": {"messages": messages, "currentId": "q1"}}
+    host.chats.rows["chat-1"] = Row("user-1", history)
+
+
+async def inputs(*said: str, message_id: str, **valves: Any) -> list[Item]:
+    """What would be sent for a chat whose last question this is."""
+    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", **valves}
+    context = host_context(
+        metadata={"user_id": "user-1", "user_message_id": message_id}
+    )
+    asked = call_of(chat(*said), Valves.model_validate(given), host=context)
+    prepared = await build_chat_request(asked)
+    return list(prepared.request.input)
+
+
+async def test_later_turn_begins_with_the_earlier_one(host: StandInHost) -> None:
+    """The same file, at the same place, byte for byte."""
+    file_id = host.files.add(PDF, "a.pdf")
+    with_row(host, {"type": "file", "id": file_id, "name": "a.pdf"})
+
+    first = await inputs("Read it.", message_id="q0", FILE_INPUT="pdf")
+    second = await inputs("Read it.", "Done.", "So?", message_id="q1", FILE_INPUT="pdf")
+
+    assert first[0]["content"][0] == document("a.pdf", PDF)
+    assert second[:1] == first
+    assert len(second) == 3
+
+
+async def test_files_stay_at_the_question_that_is_answered_again(
+    host: StandInHost,
+) -> None:
+    """The wish for more details is in the request alone, and is not sent."""
+    file_id = host.files.add(PDF, "a.pdf")
+    with_row(host, {"type": "file", "id": file_id, "name": "a.pdf"})
+    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "FILE_INPUT": "pdf"}
+    metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
+    body = chat("Read it.", "Done.", "Add Details")
+    call = call_of(
+        body, Valves.model_validate(given), host=host_context(metadata=metadata)
+    )
+
+    prepared = await build_chat_request(call)
+
+    [asked] = prepared.request.input
+    assert asked["content"] == [document("a.pdf", PDF), text("Read it.")]
+
+
+async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
+    """By default nothing is read; nor for a model that cannot see."""
+    file_id = host.files.add(PDF, "a.pdf")
+    with_row(host, {"type": "file", "id": file_id, "name": "a.pdf"})
+    blind = Caller("f.blind", "user-1", "chat-1", "m-1")
+
+    left = await inputs("Read it.", message_id="q0")
+    context = host_context(metadata={"user_message_id": "q0"})
+    given = {
+        "BASE_URL": "http://127.0.0.1:1",
+        "API_KEY": "sk-1",
+        "FILE_INPUT": "all",
+        "MODEL_OVERRIDES_JSON": '{"blind": {"like": "gpt-5.2", "vision": false}}',
+    }
+    valves = Valves.model_validate(given)
+    unseen = await build_chat_request(call_of(chat("?"), valves, blind, host=context))
+
+    assert left[0]["content"] == [text("Read it.")]
+    assert unseen.request.input[0]["content"] == [text("?")]
+    assert host.files.threads == []
+
+
+async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
+    """What the request says itself wins."""
+    body = chat("?")
+    shown = [{"url": PIXEL}, {"url": PIXEL, "detail": "high"}]
+    body["messages"][0]["content"] = [
+        {"type": "image_url", "image_url": image} for image in shown
+    ]
+    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "IMAGE_DETAIL": "low"}
+
+    prepared = await build_chat_request(call_of(body, Valves.model_validate(given)))
+
+    parts = prepared.request.input[0]["content"]
+    assert [part["detail"] for part in parts] == ["low", "high"]
+
+
+async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
+    """The oldest are left out, and the model is told."""
+    body = chat("?")
+    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    body["messages"][0]["content"] = [picture] * 1501
+    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
+
+    built = await build_chat_request(call_of(body, Valves.model_validate(given)))
+
+    first, *others = built.request.input[0]["content"]
+    assert first["text"].startswith("[An image or file is left out")
+    assert [part["type"] for part in others] == ["input_image"] * 1500
+
+
+class StandInImage:
+    """A picture of Pillow, as far as it is used."""
+
+    def __init__(self, file: BytesIO) -> None:
+        if not file.read().startswith(b"\x89PNG"):
+            raise OSError("cannot identify image file")
+        self.size = (9000, 9000)
+
+    def __enter__(self) -> Self:
+        """Open it."""
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        """Close it."""
+
+    def thumbnail(self, size: tuple[int, int]) -> None:
+        """Make it smaller."""
+        self.size = size
+
+    def convert(self, mode: str) -> Self:
+        """Without transparency."""
+        assert mode == "RGB"
+        return self
+
+    def save(self, file: BytesIO, kind: str) -> None:
+        """Only once it is smaller."""
+        assert (self.size, kind) == ((2048, 2048), "JPEG")
+        file.write(JPEG)
+
+
+@pytest.mark.parametrize(
+    ("content", "library", "scaled"),
+    [
+        (PNG, SimpleNamespace(open=StandInImage), JPEG),
+        (PNG, None, b""),
+        (WEBP, SimpleNamespace(open=StandInImage), b""),
+    ],
+    ids=["scaled", "no library", "not readable by the library"],
+)
+async def test_hosts_library_scales_pictures(
+    content: bytes,
+    library: object,
+    scaled: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that are too large; input/test_attachments.py has what becomes of them."""
+    monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))
+    monkeypatch.setitem(sys.modules, "PIL.Image", library)
+
+    assert scale_image(base64.b64encode(content).decode()) == scaled
+
+
+async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
+    """Also where the host runs the tools: the made-up message is not sent."""
+    body = chat("?")
+    call = {"id": "1", "function": {"name": "look", "arguments": "{}"}}
+    words = "Here are the images from the tool results above. Please analyze them."
+    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    body["messages"] += [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "A map"},
+        {"role": "user", "content": [{"type": "text", "text": words}, picture]},
+    ]
+    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
+
+    prepared = await build_chat_request(call_of(body, Valves.model_validate(given)))
+
+    output = {
+        "type": "function_call_output",
+        "call_id": "1",
+        "output": [
+            text("A map"),
+            {"type": "input_image", "detail": "auto", "image_url": PIXEL},
+        ],
+    }
+    assert len(prepared.request.input) == 3
+    assert prepared.request.input[-1] == output

@@ -1,0 +1,93 @@
+"""The files of a tool's result, each where it belongs."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chats.pictures import BMP, JPEG, PIXEL, data_url
+from owui_chat.input.attachments import UNREADABLE_IMAGE
+from owui_manifold.host.files import split_result_files
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Shared = tuple[str | list[Any], dict[str, Any]]
+USER = SimpleNamespace(id="user-1", role="user")
+
+
+async def shared_out(host: StandInHost, *files: Any, text: str = "x") -> Shared:
+    """What becomes of these files in a stored chat."""
+
+    async def store(url: str) -> str:
+        return await host.results.store(None, url, {}, USER)
+
+    return await split_result_files(files, text, store, USER, has_row=True)
+
+
+async def keep_inline(url: str) -> str:
+    """Store nothing, as the host does where it cannot."""
+    return url
+
+
+def picture(url: str) -> dict[str, str]:
+    """A picture among the files of a result."""
+    return {"type": "image", "url": url}
+
+
+async def test_other_files_are_shown_alone(host: StandInHost) -> None:
+    """The model gets the text."""
+    file = {"type": "audio", "url": "/api/v1/files/1/content"}
+
+    found = await shared_out(host, file, {"type": "image"})
+
+    assert found == ("x", {"files": [file, {"type": "image"}], "stored": []})
+
+
+async def test_picture_is_labeled_as_what_it_is(host: StandInHost) -> None:
+    """So that the next turn, which reads the stored file, sends the same bytes."""
+    output, _ = await shared_out(host, picture(data_url(JPEG, "image/png")))
+
+    assert not isinstance(output, str)
+    _, part = output
+    assert part["image_url"] == data_url(JPEG, "image/jpeg")
+
+
+async def test_picture_that_nobody_reads_is_told_of(host: StandInHost) -> None:
+    """The API would refuse the whole request; the user sees it all the same."""
+    files = picture(data_url(BMP, "image/bmp")), picture(PIXEL)
+    output, card = await shared_out(host, *files, text="A map")
+
+    assert not isinstance(output, str)
+    text, image = output
+    assert text == {"type": "input_text", "text": f"A map\n{UNREADABLE_IMAGE}"}
+    assert image["image_url"] == PIXEL
+    assert card["files"] == [picture("/api/v1/files/file-1/content")]
+    assert [part["image_url"] for part in card["stored"]] == [
+        "/api/v1/files/file-2/content"
+    ]
+
+
+async def test_picture_of_somebody_else_is_not_read(host: StandInHost) -> None:
+    """A tool names any address it likes."""
+    file_id = host.files.add(JPEG, "secret.jpg", owner="user-2")
+
+    output, _ = await shared_out(host, picture(f"/api/v1/files/{file_id}/content"))
+
+    assert output == f"x\n{UNREADABLE_IMAGE}"
+
+
+@pytest.mark.parametrize("has_row", [True, False])
+async def test_bytes_are_never_written_into_a_row(has_row: bool) -> None:
+    """A temporary chat lives in the page alone: there they may stay."""
+    files = [picture(PIXEL), picture(data_url(BMP, "image/bmp"))]
+
+    output, card = await split_result_files(
+        files, "x", keep_inline, USER, has_row=has_row
+    )
+
+    assert not isinstance(output, str)
+    _, *images = output
+    assert [part["image_url"] for part in images] == [PIXEL]
+    assert len(card["stored"]) == (0 if has_row else 1)
+    assert len(card["files"]) == (0 if has_row else 2)

@@ -1,0 +1,108 @@
+"""What an older host lacks gives a sentence; another user's chat gives nothing."""
+
+import sys
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from owui_manifold.host.open_webui import (
+    read_chat,
+    require_floor,
+    server_secret,
+    write_chat_keys,
+)
+from stand_in.host import SERVER_SECRET, Row, StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.mark.parametrize("version", ["0.11.4", "0.12.4", "1.0.0", "0.12", "0.11.5-dev"])
+async def test_newer_host_is_fine(version: str, host: StandInHost) -> None:
+    """From the floor on."""
+    host.provide("env", VERSION=version)
+
+    require_floor()
+
+
+@pytest.mark.parametrize("version", ["0.11.3", "0.6.40", "0.11", "unknown", ""])
+async def test_older_host_gives_a_sentence(version: str, host: StandInHost) -> None:
+    """It names both versions and who can do something."""
+    host.provide("env", VERSION=version)
+
+    with pytest.raises(InvalidRequest, match=r"0\.11\.4 or newer") as caught:
+        require_floor()
+
+    assert f"this server runs {version}" in str(caught.value)
+    assert "administrator" in str(caught.value)
+
+
+async def test_host_without_a_version_gives_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No host at all, here."""
+    monkeypatch.delitem(sys.modules, "open_webui.env", raising=False)
+
+    with pytest.raises(InvalidRequest, match=r"no VERSION in open_webui\.env"):
+        require_floor()
+
+
+async def test_missing_name_gives_a_sentence(host: StandInHost) -> None:
+    """The module is there, what we need of it is not."""
+    host.provide("models.chats", ChatTable=object)
+
+    with pytest.raises(InvalidRequest, match=r"no Chats in open_webui\.models\.chats"):
+        await read_chat("chat-1", "user-1")
+
+
+async def test_own_chat_is_read(host: StandInHost) -> None:
+    """As the host stores it."""
+    assert await read_chat("chat-1", "user-1") == {"title": "Rain"}
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "user_id"), [("chat-1", "user-2"), ("chat-2", "user-1"), ("", "")]
+)
+async def test_other_chats_are_not_there(
+    chat_id: str, user_id: str, host: StandInHost
+) -> None:
+    """Somebody else's, or none."""
+    assert await read_chat(chat_id, user_id) is None
+
+
+async def test_row_without_json_is_no_chat(host: StandInHost) -> None:
+    """Nothing could be kept in it."""
+    host.chats.rows["chat-1"] = Row("user-1", None)
+
+    assert await read_chat("chat-1", "user-1") is None
+
+
+async def test_one_key_is_written(host: StandInHost) -> None:
+    """The rest of the chat is not sent: it may be stale."""
+    assert await write_chat_keys("chat-1", {"ours": {"a": 1}})
+
+    assert host.chats.writes == [{"ours": {"a": 1}}]
+    assert host.chats.rows["chat-1"].chat == {"title": "Rain", "ours": {"a": 1}}
+
+
+async def test_refused_write_is_told(host: StandInHost) -> None:
+    """The row may be gone meanwhile."""
+    assert not await write_chat_keys("chat-2", {"ours": {"a": 1}})
+
+
+@pytest.mark.parametrize(
+    ("env", "secret"),
+    [
+        ({"WEBUI_SECRET_KEY": SERVER_SECRET}, SERVER_SECRET),
+        ({"WEBUI_SECRET_KEY": ""}, ""),
+        ({"WEBUI_SECRET_KEY": None}, ""),
+        ({}, ""),
+    ],
+    ids=["set", "empty", "null", "absent"],
+)
+async def test_server_secret_is_empty_where_the_host_has_none(
+    env: dict[str, str | None], secret: str, host: StandInHost
+) -> None:
+    """A chat goes on without what needs one."""
+    host.provide("env", VERSION="0.12.4", **env)
+
+    assert server_secret() == secret

@@ -1,0 +1,596 @@
+"""Tools of the host run as the host runs them."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from calls.sample import IDS, call_of, chat, host_context
+from chats.pictures import PIXEL, PNG
+from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
+from openai_responses.requests.tools import ToolNames
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.threads import ToolThreads, UserThreads
+from owui_manifold.host.tools import HostTools, long_running_tools
+from owui_manifold.prepare.request import tool_user
+from runs.tools import CITY, answers_of, calling
+from stand_in.host import StandInHost, host_callable
+from upstream.server import until
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
+
+
+def look(city: str) -> str:
+    """Answer at once, as most tools do."""
+    return f"Rain in {city}, seen by {WHO.get()} on {threading.current_thread().name}."
+
+
+async def look_up(city: str, __messages__: list[Any], __files__: list[Any]) -> str:
+    """Answer with what the host adds."""
+    return f"{city}: {len(__messages__)} messages, {len(__files__)} files"
+
+
+def tool(function: Callable[..., Any], **more: Any) -> Json:
+    """A tool as the host keeps it."""
+    spec = {"name": "look", "parameters": CITY}
+    kept = host_callable(function, __messages__=[], __files__=[])
+    return {"tool_id": "toolkit", "callable": kept, "spec": spec, **more}
+
+
+def result(value: Any, **more: Any) -> Json:
+    """A tool without a function behind it, which returns this."""
+
+    async def given(**_: Any) -> Any:
+        return value
+
+    spec = {"name": "look", "parameters": CITY}
+    return {"tool_id": "server:1", "callable": given, "spec": spec, **more}
+
+
+def host_tools(
+    tools: Json,
+    body: Json | None = None,
+    **more: Any,
+) -> HostTools:
+    """Tools of one request, by the names that the model gets."""
+    context = host_context(tools, **more)
+    call = call_of(body or {}, Valves(API_KEY="sk-1"), host=context)
+    return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
+
+
+async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:
+    """What a tool returned."""
+    return await tools.call(name, given or {"city": "Bern"})
+
+
+# ---------------------------------------------------------------- who runs where
+
+
+async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) -> None:
+    """The host's own wrapper would run it on the loop."""
+    token = WHO.set("Ada")
+
+    found = await answer(host_tools({"look": tool(look)}))
+
+    WHO.reset(token)
+    assert found == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
+
+
+async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
+    host: StandInHost,
+) -> None:
+    """Its messages and its files."""
+    metadata = {"user_id": "user-1", "files": [{"id": "f"}]}
+    tools = host_tools(
+        {"look": tool(look_up)}, metadata=metadata, body=chat("a", "b", "c")
+    )
+
+    assert await answer(tools) == ToolResult("Bern: 3 messages, 1 files")
+
+
+async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
+    """OpenAPI servers give data and headers."""
+    tools = host_tools({"look": result(({"rain": 1}, {"h": "x"}), type="external")})
+
+    assert await answer(tools) == ToolResult('{"rain": 1}')
+
+
+async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
+    """Through the event call, with its server."""
+    shown: list[Json] = []
+
+    async def event_call(event: Json) -> Any:
+        shown.append(event)
+        return {"rain": 1}
+
+    direct = {"spec": {"parameters": CITY}, "direct": True, "server": {"url": "u"}}
+    tools = host_tools({"look": direct}, event_call=event_call)
+
+    assert await answer(tools) == ToolResult('{"rain": 1}')
+    [event] = shown
+    assert event["type"] == "execute:tool"
+    assert event["data"].pop("id")
+    assert event["data"] == {
+        "name": "look",
+        "params": {"city": "Bern"},
+        "server": {"url": "u"},
+        "session_id": "s-1",
+    }
+
+
+async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
+    """The model is told why."""
+    direct = {"spec": {"parameters": CITY}, "direct": True}
+
+    found = await answer(host_tools({"look": direct}))
+
+    assert found.failed
+    assert "not connected" in str(found.output)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [("", {"city": "Bern"}), ("mcp", {"city": "Bern", "extra": 1})],
+)
+async def test_arguments_that_a_tool_does_not_know_are_left_out(
+    kind: str, given: Json, host: StandInHost
+) -> None:
+    """But not those of MCP servers, which check for themselves."""
+    seen: list[Json] = []
+
+    async def record(**arguments: Any) -> Any:
+        seen.append(arguments)
+        return [{"type": "text", "text": "ok"}]
+
+    recording = {"callable": record, "spec": {"parameters": CITY}, "type": kind}
+    tools = host_tools({"look": recording})
+
+    await answer(tools, city="Bern", extra=1)
+
+    assert seen == [given]
+
+
+# ---------------------------------------------------------------- names
+
+
+async def test_names_are_mapped_back(host: StandInHost) -> None:
+    """For the schema, the limits and the call; own names are understood too."""
+    own = "server:list files"
+    tools = host_tools({own: {**tool(look_up), "type": "builtin"}})
+    sent = ToolNames((own,)).sent_name(own)
+    assert sent != own
+
+    for name in (own, sent):
+        assert tools.parameters(name) == CITY
+        assert tools.resolve_call(name, {"city": "Bern"}) == (own, {"city": "Bern"})
+        assert (await answer(tools, name)).output == "Bern: 0 messages, 0 files"
+
+
+async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> None:
+    """It runs; the rules are those of the tool that runs."""
+    offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
+    context = host_context({**offered, "Delete_All": tool(look)})
+    call = call_of({}, Valves(API_KEY="sk-1"), host=context)
+    tools = HostTools(call.host, tool_user(call), ToolNames((*offered,)))
+    toolset = Toolset(tools, Approver([("delete_all", "deny")]))
+    names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
+
+    calls = [calling(name, n) for n, name in enumerate(names)]
+    found = [str(one.output) for one in await answers_of(calls, toolset)]
+
+    assert found[0] == "Bern: 0 messages, 0 files"
+    assert "does not allow delete_all" in found[1]
+    assert found[2].startswith("Rain in Bern")
+    assert "There is no tool named weather" in found[3]
+
+
+async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
+    """One without arguments has an empty one."""
+    tools = host_tools({"now": {"spec": {"name": "now"}}})
+
+    assert tools.parameters("teleport") is None
+    assert tools.parameters("now") == {"type": "object", "properties": {}}
+
+
+async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
+    """A toolkit's tool of the same name has the limit of the others."""
+    tools = {
+        "delegate_task": tool(look, type="builtin"),
+        "edit_image": tool(look),
+        "look": tool(look, type="builtin"),
+    }
+    context = host_context(tools)
+
+    assert long_running_tools(context) == [("delegate_task", 3600)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "waits"),
+    [
+        ("ask_user", "builtin", True),
+        ("ask_user", "", False),
+        ("look", "builtin", False),
+    ],
+)
+async def test_only_the_hosts_own_question_waits_for_people(
+    name: str, kind: str, waits: bool, host: StandInHost
+) -> None:
+    """A tool of the same name is an ordinary one."""
+    assert host_tools({name: tool(look, type=kind)}).is_interactive(name) is waits
+    assert not host_tools({}).is_interactive("ask_user")
+
+
+DISPATCHER: Json = {
+    "tool_id": "builtin:call_tool",
+    "type": "builtin",
+    "spec": {
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "tool_name": {"type": "string"},
+                "params": {"type": "string"},
+            },
+            "required": ["tool_name", "params"],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (
+            {"tool_name": "delete_all", "params": '{"city": "Bern"}'},
+            ("delete_all", {"city": "Bern"}),
+        ),
+        ({"tool_name": "delete_all", "params": "{}"}, ("delete_all", {})),
+        ({"tool_name": "nothing", "params": "{}"}, None),
+        ({"tool_name": "call_tool", "params": "{}"}, None),
+        ({"tool_name": "search_tools", "params": "{}"}, None),
+        ({"tool_name": "delete_all", "params": "{"}, None),
+        ({"tool_name": "delete_all", "params": "[]"}, None),
+        ({"tool_name": "delete_all", "params": {"city": "Bern"}}, None),
+        ({"params": "{}"}, None),
+    ],
+)
+async def test_call_through_the_dispatcher_means_the_tool_it_names(
+    arguments: Json, meant: tuple[str, Json] | None, host: StandInHost
+) -> None:
+    """Or nothing; none of the dispatchers."""
+    tools = host_tools(
+        {
+            "call_tool": DISPATCHER,
+            "search_tools": tool(look),
+            "delete_all": tool(look),
+        }
+    )
+
+    assert tools.resolve_call("call_tool", arguments) == meant
+
+
+@pytest.mark.parametrize("name", ["huge", "call_tool"])
+async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
+    name: str, host: StandInHost
+) -> None:
+    """By its name or through another."""
+    wide = {"type": "object", "properties": {"city": {"enum": [*range(100_000)]}}}
+    huge = {**tool(look), "spec": {"name": "huge", "parameters": wide}}
+    tools = host_tools({"call_tool": DISPATCHER, "huge": huge})
+    given = {
+        "huge": '{"city": 1}',
+        "call_tool": '{"tool_name": "huge", "params": "{}"}',
+    }
+
+    [refused] = await answers_of([calling(name, 1, given[name])], Toolset(tools))
+
+    assert "There is no tool named huge" in str(refused.output)
+
+
+async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> None:
+    """Whoever may not be called may not be called through another."""
+    tools = host_tools({"call_tool": DISPATCHER, "delete_all": tool(look)})
+    toolset = Toolset(tools, Approver([("delete_*", "deny")]))
+    inner = '{"tool_name": "delete_all", "params": "{\\"city\\": \\"Bern\\"}"}'
+
+    [refused] = await answers_of([calling("call_tool", 1, inner)], toolset)
+    [allowed] = await answers_of([calling("call_tool", 1, inner)], Toolset(tools))
+
+    assert "does not allow delete_all" in str(refused.output)
+    assert str(allowed.output).startswith("Rain in Bern")
+
+
+# ---------------------------------------------------------------- what comes back
+
+
+async def test_pictures_go_to_the_model_and_into_files(host: StandInHost) -> None:
+    """The chat holds their address, the request their bytes."""
+    parts = [{"type": "text", "text": "A map"}, {"type": "image", "data": PIXEL}]
+
+    found = await answer(host_tools({"look": result(parts, type="mcp")}))
+
+    image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
+    assert found.output == [{"type": "input_text", "text": "A map"}, image]
+    address = "/api/v1/files/file-1/content"
+    assert found.card == {"stored": [{"type": "input_image", "image_url": address}]}
+    assert host.results.stored == [PIXEL]
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_picture_with_an_address_is_seen_and_shown(
+    is_stored: bool, host: StandInHost
+) -> None:
+    """The host stores those of MCP servers before anybody sees them."""
+    url = "https://x/y"
+    if is_stored:
+        url = f"/api/v1/files/{host.files.add(PNG, 'a.png')}/content"
+    parts = [{"type": "text", "text": "x"}, {"type": "image", "data": url}]
+
+    found = await answer(host_tools({"look": result(parts, type="mcp")}))
+
+    seen = PIXEL if is_stored else url
+    image = {"type": "input_image", "detail": "auto", "image_url": seen}
+    assert found.output == [{"type": "input_text", "text": "x"}, image]
+    assert found.card == {
+        "files": [{"type": "image", "url": url}],
+        "stored": [{"type": "input_image", "image_url": url}],
+    }
+    assert host.results.stored == []
+
+
+async def test_embeds_are_shown(host: StandInHost) -> None:
+    """The model gets the host's words for them."""
+    found = await answer(host_tools({"look": result({"html": "<b>"})}))
+
+    assert found == ToolResult("Shown.", card={"embeds": ["<b>"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "capabilities", "cites"),
+    [
+        ("fetch_url", None, True),
+        ("fetch_url", {"citations": True}, True),
+        ("fetch_url", {"citations": False}, False),
+        ("look", None, False),
+    ],
+)
+async def test_tools_that_cite_name_their_sources(
+    name: str, capabilities: Json | None, cites: bool, host: StandInHost
+) -> None:
+    """Those of the host, unless the model's settings forbid it."""
+    model = {"info": {"meta": {"capabilities": capabilities}}}
+    tools = host_tools(
+        {name: result("found", type="builtin")},
+        metadata={"user_id": "user-1", "model": model},
+    )
+
+    found = await answer(tools, name)
+
+    source = {"source": {"name": name, "id": "server:1"}, "text": "found"}
+    assert found.card == ({"sources": [source]} if cites else {})
+
+
+@pytest.mark.parametrize("emitter", [None, object()])
+async def test_terminal_is_told_where_there_is_a_page(
+    emitter: Any, host: StandInHost
+) -> None:
+    """A file is shown instead of what the tool said."""
+    tools = host_tools({"display_file": result({"x": 1})}, event_emitter=emitter)
+
+    found = await answer(tools, "display_file")
+
+    assert found.output == '{"type": "file", "city": "Bern"}'
+    assert len(host.results.told) == (0 if emitter is None else 1)
+
+
+async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
+    """The model reads what it said."""
+    found = await answer(host_tools({"look": result({"error": "no such city"})}))
+
+    assert found == ToolResult('{"error": "no such city"}', failed=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        ("Error: no such city", True),
+        (" HTTP error! 500", True),
+        ('{"error": {"code": 7}}', True),
+        ('{"status": "FAILED"}', True),
+        ('{"ok": false, "message": "no rain"}', True),
+        ('{"success": false, "message": ""}', False),
+        ('{"error": ""}', False),
+        ('{"error": 0, "status": "fine"}', False),
+        ('{"message": "no error"}', False),
+        ("no error: it rains", False),
+        ("[1, 2]", False),
+    ],
+)
+async def test_result_that_tells_of_an_error_is_a_failure(
+    text: str, failed: bool, host: StandInHost
+) -> None:
+    """By the words that the host knows; its own runner marks them so."""
+    assert await answer(host_tools({"look": result(text)})) == ToolResult(text, failed)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Exception("no such city"), True),
+        (ConnectionError("hunter2"), False),
+    ],
+)
+async def test_what_a_server_says_of_a_failed_call_is_for_the_model(
+    error: Exception, told: bool, host: StandInHost
+) -> None:
+    """The host raises it bare; of all else the words stay in the log."""
+
+    async def refuse(**_: Any) -> Any:
+        raise error
+
+    tools = host_tools({"look": {**result(""), "callable": refuse, "type": "mcp"}})
+
+    [found] = await answers_of([calling("look")], Toolset(tools))
+
+    assert found.failed
+    assert ("no such city" in str(found.output)) is told
+    assert "hunter2" not in str(found.output)
+
+
+async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
+    """With the sentence in the log, and not in the chat."""
+    host.provide("utils.middleware")
+    lines: list[str] = []
+    toolset = Toolset(host_tools({"look": result("x")}), log=lines.append)
+
+    [found] = await answers_of([calling("look")], toolset)
+
+    assert found.failed
+    assert "has no " in lines[0]
+    assert "update" not in str(found.output)
+
+
+# ---------------------------------------------------------------- threads
+
+
+async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
+    """Other chats do not notice."""
+    entered, leave = threading.Event(), threading.Event()
+    ticks = 0
+
+    def wait(city: str) -> str:
+        entered.set()
+        assert leave.wait(60)
+        return "done"
+
+    async def beat() -> None:
+        nonlocal ticks
+        while not entered.is_set() or ticks < 100:
+            await asyncio.sleep(0)
+            ticks += entered.is_set()
+        leave.set()
+
+    tools = host_tools({"look": tool(wait)})
+    heart = asyncio.create_task(beat())
+
+    assert await answer(tools) == ToolResult("done")
+    await heart
+    assert ticks == 100
+
+
+class Hanging:
+    """A sync tool that hangs until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.leave = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.ended = threading.Semaphore(0)
+
+    def __call__(self, city: str) -> str:
+        """Run on its thread."""
+        self.begun.release()
+        assert self.leave.wait(60)
+        self.ended.release()
+        return "too late"
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    """Such a tool, which ends with the test."""
+    tool = Hanging()
+    yield tool
+    tool.leave.set()
+
+
+def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
+    """The tools of a request of this user: one hangs, one does not."""
+    tools = {"hang": tool(hanging), "look": tool(look)}
+    call = call_of(
+        {}, Valves(API_KEY="sk-1"), Caller(user_id=user_id, host_model="p.m")
+    )
+    context = host_context(tools, metadata={**IDS, "user_id": user_id})
+    call = call._replace(threads=threads, host=context)
+    return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
+
+
+async def test_hung_tools_of_one_user_take_no_thread_of_another(
+    host: StandInHost, hanging: Hanging
+) -> None:
+    """Sixteen were enough to stop the tools of all; now the user is told."""
+    threads = ToolThreads()
+    own = asked_by("user-1", threads, hanging)
+    short = Toolset(own, limits=CallLimits(at_once=16, seconds=0.05))
+
+    hung = await answers_of([calling("hang", n) for n in range(16)], short)
+    refused = await answer(own)
+    other = await answer(asked_by("user-2", threads, hanging))
+
+    assert all("did not finish within 0.05 s" in str(one.output) for one in hung)
+    assert refused.failed
+    assert "8 earlier calls still run" in str(refused.output)
+    assert "Tell the user" in str(refused.output)
+    assert str(other.output).startswith("Rain in Bern")
+
+    hanging.leave.set()
+    await until(lambda: not threads.get("user-1", UserThreads()).abandoned)
+    assert str((await answer(own)).output).startswith("Rain in Bern")
+
+
+async def test_calls_beyond_the_share_wait_while_the_others_may_end(
+    host: StandInHost, hanging: Hanging
+) -> None:
+    """Two answers of one user at once are no reason to refuse a call."""
+    threads = ToolThreads()
+    tools = asked_by("user-1", threads, hanging)
+    calls = [asyncio.create_task(answer(tools, "hang")) for _ in range(8)]
+    for _ in range(8):
+        await asyncio.to_thread(hanging.begun.acquire)
+    waiting = asyncio.create_task(answer(tools))
+    await asyncio.sleep(0)
+
+    hanging.leave.set()
+
+    assert str((await waiting).output).startswith("Rain in Bern")
+    assert {str(one.output) for one in await asyncio.gather(*calls)} == {"too late"}
+
+
+async def test_share_of_a_user_goes_when_nothing_of_it_runs(
+    host: StandInHost, hanging: Hanging
+) -> None:
+    """A server with many users keeps no idle thread of each."""
+    threads = ToolThreads()
+    tools = asked_by("user-1", threads, hanging)
+    short = Toolset(tools, limits=CallLimits(seconds=0.05))
+    await answers_of([calling("hang")], short)
+    gc.collect()
+    assert list(threads) == ["user-1"]
+
+    hanging.leave.set()
+    await until(lambda: gc.collect() >= 0 and not list(threads))
+
+
+async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None:
+    """Its coroutine is closed."""
+
+    async def waiting(**_: Any) -> str:
+        await asyncio.sleep(0)
+        return "never"
+
+    vars(waiting).update(__function__=look, __extra_params__={})
+    host.provide("utils.tools", get_updated_tool_function=unchanged)
+    given = {"look": {"callable": waiting, "spec": {"parameters": CITY}}}
+
+    with pytest.raises(RuntimeError, match="claims to be synchronous"):
+        await answer(host_tools(given))
+
+
+async def unchanged(function: Any, extra_params: Json) -> Any:
+    """Return a tool as it is."""
+    return function

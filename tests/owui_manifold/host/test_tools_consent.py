@@ -1,0 +1,243 @@
+"""Who is asked about a call, and what counts as a yes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from calls.sample import call_of, host_context
+from openai_responses.loop.tools import Approver
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.tools import build_approver
+from stand_in.host import host_callable
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+ASKS: Json = {"params": {"tool_approval_mode": "ask"}}
+
+
+class Page:
+    """A page that gives one answer to all that it is asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.shown: list[Json] = []
+
+    async def __call__(self, event: Json) -> Any:
+        """Show an event."""
+        self.shown.append(event)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def approver_of(call: CheckedCall) -> Approver:
+    """Who decides about the calls of a request."""
+    return build_approver(call.host, call.config.approval_rules, call.log.warn)
+
+
+def ruled(rules: str, **host: Any) -> CheckedCall:
+    """A call under the administrator's rules."""
+    return call_of(
+        {}, Valves(API_KEY="sk-1", TOOL_APPROVAL=rules), host=host_context(**host)
+    )
+
+
+async def is_allowed(
+    page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
+) -> bool:
+    """Whether a call may run."""
+    approver = approver_of(ruled(rules, metadata=metadata, event_call=page))
+    return await approver.refusal("call_1", name, {"city": "Bern"}) is None
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"params": None},
+        {"params": {}},
+        {"params": {"tool_approval_mode": "full"}},
+    ],
+)
+async def test_nobody_is_asked_unless_the_chat_says_so(metadata: Json) -> None:
+    """As in the host."""
+    page = Page(False)
+
+    assert await is_allowed(page, metadata)
+    assert page.shown == []
+
+
+async def test_page_shows_the_hosts_card_with_the_call() -> None:
+    """Its id, its name and its arguments."""
+    page = Page(True)
+
+    assert await is_allowed(page, ASKS)
+    [event] = page.shown
+    assert event["type"] == "confirmation"
+    assert event["data"]["tool_call"] == {
+        "id": "call_1",
+        "name": "get_weather",
+        "arguments": {"city": "Bern"},
+    }
+    assert "get_weather" in event["data"]["message"]
+
+
+async def test_page_is_given_as_long_as_the_host_allows() -> None:
+    """Without the field the host stops waiting after two minutes."""
+    page = Page(True)
+
+    assert await is_allowed(page, ASKS)
+    [event] = page.shown
+    assert event["data"]["timeout_ms"] == 240_000
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        False,
+        None,
+        1,
+        "true",
+        {"error": "disconnected"},
+        TimeoutError(),
+        RuntimeError("the socket is gone"),
+    ],
+    ids=str,
+)
+async def test_only_true_is_a_yes(answer: Any) -> None:
+    """Whoever left or did not answer is an object, or an exception."""
+    assert not await is_allowed(Page(answer), ASKS)
+
+
+async def test_nobody_there_is_a_no() -> None:
+    """A plain caller has no page."""
+    assert not await is_allowed(None, ASKS)
+    assert await is_allowed(None, {})
+
+
+@pytest.mark.parametrize(
+    ("rules", "metadata", "answer", "allowed", "asked"),
+    [
+        ("get_*=deny", {}, True, False, 0),
+        ("get_*=ask", {}, True, True, 1),
+        ("get_*=ask", {}, False, False, 1),
+        ("get_*=auto", ASKS, False, True, 0),
+        ("other=deny", ASKS, True, True, 1),
+    ],
+)
+async def test_rules_come_before_the_chats_mode(
+    rules: str, metadata: Json, answer: bool, allowed: bool, asked: int
+) -> None:
+    """The administrator knows the tools."""
+    page = Page(answer)
+
+    assert await is_allowed(page, metadata, rules) is allowed
+    assert len(page.shown) == asked
+
+
+async def test_question_to_the_user_is_not_asked_about() -> None:
+    """Unless a rule says so, or the tool is not the host's own."""
+    page, own = Page(False), {"ask_user": {"type": "builtin"}}
+
+    async def refusal(rules: str, tools: dict[str, Json]) -> str | None:
+        asked = ruled(rules, metadata=ASKS, event_call=page, tools=tools)
+        return await approver_of(asked).refusal("call_1", "ask_user", {})
+
+    assert await refusal("", own) is None
+    assert page.shown == []
+    assert await refusal("ask_user=deny", own) is not None
+    assert await refusal("", {"ask_user": {"tool_id": "toolkit"}}) is not None
+    assert len(page.shown) == 1
+
+
+async def test_rule_that_cannot_be_read_asks_about_every_call() -> None:
+    """It may be the one that was to deny this tool."""
+    page = Page(True)
+
+    assert await is_allowed(page, {}, "get_*:deny")
+    assert len(page.shown) == 1
+    assert not await is_allowed(None, {}, "get_*:deny")
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+async def shown_for(name: str, arguments: Json) -> str:
+    """What the question about a call says."""
+    page = Page(True)
+    approver = approver_of(ruled("*=ask", event_call=page))
+    await approver.refusal("call_1", name, arguments)
+    return str(page.shown[0]["data"]["message"])
+
+
+async def test_question_shows_the_arguments() -> None:
+    """The oldest host shows nothing but the message."""
+    message = await shown_for("delete_file", {"path": "/home/Zoë", "force": True})
+
+    begin, block, end = message.split("```")
+    assert "delete_file" in begin
+    assert json.loads(block.removeprefix("json")) == {
+        "path": "/home/Zoë",
+        "force": True,
+    }
+    assert end == ""
+
+
+@pytest.mark.parametrize("lines", [1, 2000])
+async def test_arguments_cannot_leave_their_block(lines: int) -> None:
+    """The page draws the message as Markdown, which can load pictures."""
+    evil = "\n```\n![x](https://evil.example/x.png)\n<img src=x>\n" * lines
+    message = await shown_for("a`b\n# <img>", {evil: evil, "list": [evil, {"a": evil}]})
+
+    fences = [line for line in message.splitlines() if line.lstrip().startswith("```")]
+    assert fences == ["```json", "```"]
+    assert message.endswith("\n```")
+    assert "<img" not in message.split("```")[0]
+
+
+async def test_question_is_bounded_and_says_what_is_missing() -> None:
+    """Beginning and end of the arguments stay."""
+    message = await shown_for("send", {"a": "A" * 9_000, "z": "last"})
+
+    assert len(message) < 4_200
+    assert "characters are not shown" in message
+    assert "last" in message
+
+
+# ---------------------------------------------------------------- whose rule it is
+
+
+def served(own: str) -> Any:
+    """A function that the host makes for a tool of a server."""
+
+    def make(function_name: str) -> Any:
+        async def tool_function(**_: Any) -> str:
+            return function_name
+
+        return tool_function
+
+    return make(own)
+
+
+async def delete_file() -> None:
+    """Be a method of a toolkit."""
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"tool_id": "files", "callable": host_callable(delete_file)},
+        {"tool_id": "server:files", "callable": host_callable(served("delete_file"))},
+        {"type": "mcp", "callable": served("delete_file")},
+    ],
+    ids=["toolkit", "OpenAPI server", "MCP server"],
+)
+async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
+    """A second tool of its name is enough for that, and a user can choose one."""
+    asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
+
+    refused = await approver_of(asked).refusal("c", "files_delete_file", {})
+    assert "does not allow" in str(refused)

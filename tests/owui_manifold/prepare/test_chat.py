@@ -1,0 +1,344 @@
+"""What one call of the pipe comes to, before anything is sent."""
+
+from typing import Any
+
+import pytest
+
+from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
+from calls.valves import expert
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item, message_text
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import Origin, strip_for_replay
+from owui_chat.storage.markers import format_marker
+from owui_chat.storage.records import Record, message_key, write_records
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import (
+    build_task_request,
+    is_as_configured,
+    repair_scope,
+)
+from runs.sample import message, reasoning
+from stand_in.host import Row, StandInHost
+from stand_in.signing import SIGN
+
+pytestmark = pytest.mark.asyncio
+
+ULID = "A" * 26
+NAMED = {"type": "function", "function": {"name": "get_weather"}}
+VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
+TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
+SEALED = strip_for_replay(reasoning("1"))
+
+
+def never() -> bool:
+    """Say that a request is not as the administrators configured it."""
+    return False
+
+
+def user(text: str) -> Item:
+    """What the user said, as it is sent."""
+    part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+SENT = ResponsesRequest(model="gpt-5.6-sol", input=[user("Sent")])
+
+
+def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
+    """Let the chat hold the reasoning of an earlier answer."""
+    origin = Origin(family, "127.0.0.1")
+    record = Record(ULID, MODEL, 0, (SEALED,), "m-0", origin)
+    kept = {message_key("m-0"): write_records({ULID: record}, SIGN)}
+    host.chats.rows["chat-1"] = Row("user-1", kept)
+
+
+def valves(**more: Any) -> Valves:
+    """Settings with a key."""
+    return Valves.model_validate({**VALVES.model_dump(), **more})
+
+
+async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What would be sent for a chat."""
+    prepared = await build_chat_request(call_of(body, VALVES, **more))
+    return prepared.request.payload()
+
+
+async def test_chat_becomes_a_request(host: StandInHost) -> None:
+    """Everything at its place, nothing stored at the API."""
+    body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
+    body["messages"].insert(0, {"role": "system", "content": "Be brief."})
+
+    prepared = await build_chat_request(call_of(body, valves(MAX_OUTPUT_TOKENS=7)))
+    sent = prepared.request.payload()
+
+    assert len(sent.pop("safety_identifier")) == len(sent.pop("prompt_cache_key")) == 48
+    assert sent == {
+        "model": "gpt-5.6-sol",
+        "input": [user("Hi")],
+        "instructions": "Be brief.",
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "reasoning": {"effort": "high", "summary": "auto", "context": "all_turns"},
+        "max_output_tokens": 100,
+        "truncation": "disabled",
+    }
+
+
+async def test_the_api_counts_its_own_tools_to_the_same_limit(
+    host: StandInHost,
+) -> None:
+    """Of functions it counts none: those are counted here."""
+    given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
+    hosted = (await build_chat_request(call_of(chat("Hi"), given))).request
+    functions = await payload(chat("Hi", tools=[TOOL]))
+
+    assert hosted.max_tool_calls == 7
+    assert functions["tools"]
+    assert "max_tool_calls" not in functions
+
+
+async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
+    """The user's explicit effort wins over the name."""
+    caller = Caller("f.gpt-5.6-sol-low", "user-1", "chat-1", "m-1", streams=True)
+
+    aliased = await payload(chat("Hi"), caller=caller)
+    chosen = await payload(
+        chat("Hi"), caller=caller, user_valves=UserValves(REASONING_EFFORT="high")
+    )
+
+    assert (aliased["model"], aliased["reasoning"]["effort"]) == ("gpt-5.6-sol", "low")
+    assert chosen["reasoning"]["effort"] == "high"
+
+
+async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
+    """In front of the answer that its marker stands in."""
+    keep_reasoning(host)
+    text = format_marker("reasoning", ULID) + "Hello."
+
+    sent = await payload(chat("Hi", text, "And now?"))
+
+    expected = [
+        user("Hi"),
+        SEALED,
+        strip_for_replay(message("1", "Hello.")),
+        user("And now?"),
+    ]
+    assert sent["input"] == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "persist"),
+    [
+        ("gpt-5.2", "conversation"),
+        ("gpt-5.6-sol", "response"),
+        ("gpt-5.6-sol", "disabled"),
+    ],
+)
+async def test_reasoning_stays_here_when_it_must(
+    family: str, persist: str, host: StandInHost
+) -> None:
+    """Of another family, or when the administrator says so."""
+    keep_reasoning(host, family)
+    body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
+
+    prepared = await build_chat_request(
+        call_of(body, valves(PERSIST_REASONING_TOKENS=persist))
+    )
+
+    kinds = [item["type"] for item in prepared.request.input]
+    assert kinds == ["message", "message", "message"]
+    asks = prepared.request.include == ["reasoning.encrypted_content"]
+    assert asks is (persist != "disabled")
+
+
+async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None:
+    """A marker that was copied from there is only removed."""
+    keep_reasoning(host)
+    caller = Caller(MODEL, "user-2", "chat-1", "m-1", streams=True)
+    body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
+
+    prepared = await build_chat_request(call_of(body, VALVES, caller))
+
+    assert prepared.stored is None
+    assert prepared.request.input[1] == strip_for_replay(message("1", "Hello."))
+
+
+async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
+    """With the choice among them."""
+    sent = await payload(chat("Hi", tools=[TOOL], tool_choice=NAMED))
+
+    assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
+    assert sent["tool_choice"] == {"type": "function", "name": "get_weather"}
+
+
+@pytest.mark.parametrize("tools", [None, [], "none"])
+async def test_no_tools_are_not_offered(tools: object, host: StandInHost) -> None:
+    """An empty list would be refused with a choice."""
+    assert "tools" not in await payload(chat("Hi", tools=tools))
+
+
+async def test_task_is_one_short_request(host: StandInHost) -> None:
+    """No tools, no memory, the lowest effort, no markers."""
+    keep_reasoning(host)
+    prompt = f"Make a title for: {format_marker('reasoning', ULID)}Hello."
+    body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
+
+    prepared = build_task_request(call_of(body, VALVES, TASK))
+
+    sent = prepared.request.payload()
+    assert sent == {
+        "model": "gpt-5.6-sol",
+        "input": [user("Make a title for:\n\nHello.")],
+        "stream": False,
+        "store": False,
+        "reasoning": {"effort": "none"},
+        "max_output_tokens": 50,
+    }
+    assert prepared.stored is None
+
+
+async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> None:
+    """Of this model, by this key at this address."""
+    learned: list[Repair] = [LeaveOutParameter("stream")]
+    asked = call_of(chat("Hi"), VALVES)
+    before = await build_chat_request(asked)
+    scope = repair_scope(asked, before.request.model)
+    for repair in learned:
+        asked.capabilities.repairs.learn(scope, Trial(repair), never)
+
+    sent = (await build_chat_request(asked)).request.payload()
+
+    assert "stream" not in sent
+    assert list(build_task_request(asked).request.repairs) == learned
+
+
+async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
+    """For chats and for tasks."""
+    given = valves(
+        EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=90), PROJECT="proj-1"
+    )
+
+    jobs = [
+        await build_chat_request(call_of(chat("Hi"), given)),
+        build_task_request(call_of(chat("Hi"), given, TASK)),
+    ]
+
+    for prepared in jobs:
+        assert prepared.limits.retries.max_retries == 4
+        assert prepared.limits.timeouts.idle == 90
+        assert prepared.call.endpoint.project == "proj-1"
+
+
+@pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
+async def test_empty_chat_gives_a_sentence(
+    body: dict[str, Any], host: StandInHost
+) -> None:
+    """There is nothing to answer."""
+    with pytest.raises(InvalidRequest, match="no message to answer"):
+        await build_chat_request(call_of(body, VALVES))
+    with pytest.raises(InvalidRequest, match="no message to answer"):
+        build_task_request(call_of(body, VALVES, TASK))
+
+
+async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
+    """For chats and for tasks."""
+    host.provide("env", VERSION="0.6.40")
+
+    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
+        await build_chat_request(call_of(chat("Hi"), VALVES))
+    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
+        build_task_request(call_of(chat("Hi"), VALVES, TASK))
+
+
+@pytest.mark.parametrize("tools", [["get_weather"], ["other"], []])
+async def test_calls_of_a_chat_are_run_here(
+    tools: list[str], host: StandInHost
+) -> None:
+    """Whatever Open WebUI has: nobody else could run one that it has not."""
+    kept = {name: {"spec": TOOL["function"]} for name in tools}
+    asked = call_of(chat("Hi", tools=[TOOL]), VALVES, host=host_context(kept))
+
+    prepared = await build_chat_request(asked)
+
+    assert prepared.toolset is not None
+    assert prepared.toolset.runs_calls
+
+
+@pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
+async def test_plain_client_runs_its_own_tools(
+    tool: str, ours: bool, host: StandInHost
+) -> None:
+    """One that is not here leaves all calls open."""
+    asked = call_of(
+        chat("Hi", tools=[TOOL]),
+        VALVES,
+        Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True),
+        host=host_context({tool: {"spec": TOOL["function"]}}),
+    )
+
+    prepared = await build_chat_request(asked)
+
+    assert prepared.toolset is not None
+    assert prepared.toolset.runs_calls is ours
+
+
+async def test_task_runs_no_tools(host: StandInHost) -> None:
+    """Whatever the host could run."""
+    kept = {"get_weather": {"spec": TOOL["function"]}}
+
+    task = build_task_request(
+        call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
+    )
+
+    assert task.toolset is None
+
+
+@pytest.mark.parametrize(
+    ("model", "said_first", "verbosity"),
+    [
+        ("my_pipe.gpt-5.6-sol", ["Hi"], "high"),
+        ("my_pipe.gpt-4.1", ["Hi", "Hello.", "Add Details"], None),
+    ],
+)
+async def test_wish_for_more_details(
+    model: str, said_first: list[str], verbosity: str | None, host: StandInHost
+) -> None:
+    """It wins over what the chat is set to; a model without it reads the words."""
+    body = chat("Hi", "Hello.", "Add Details", text={"verbosity": "low"})
+    body["model"] = model
+    context = host_context(metadata={**IDS, "regeneration_message_id": "m-0"})
+
+    caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
+    sent = await payload(body, caller=caller, host=context)
+
+    assert list(map(message_text, sent["input"])) == said_first
+    assert (sent.get("text") or {}).get("verbosity") == verbosity
+
+
+async def test_wish_keeps_the_form_of_the_answer(host: StandInHost) -> None:
+    """What else the caller says of the text stays."""
+    form = {"type": "json_object"}
+    body = chat("Hi, JSON", text={"format": form, "verbosity": "high"})
+    body["messages"].append({"role": "user", "content": "More Concise"})
+
+    sent = await payload(body)
+
+    assert sent["text"] == {"format": form, "verbosity": "low"}
+
+
+async def test_the_mode_of_a_name_is_what_the_administrator_set(
+    host: StandInHost,
+) -> None:
+    """So what a refusal shows holds for everybody who asks that model."""
+    caller = Caller("my_pipe.gpt-6.1-sol-pro-high", "user-1", "chat-1", "m-1")
+    valves = Valves(API_KEY="sk-1")
+    prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))
+    assert prepared.request.reasoning
+    assert prepared.request.reasoning["mode"] == "pro"
+    assert is_as_configured(prepared)

@@ -1,0 +1,176 @@
+"""A long chat is compacted at the server, and goes on from there."""
+
+from typing import Any
+
+import pytest
+
+from calls.outcomes import NATIVE, answering, chunks_of, stored
+from calls.sample import IDS, TOOL, call_of, chat, valves_for
+from calls.turns import row_of
+from openai_responses.requests.replay import strip_for_replay
+from owui_manifold.call.valves import Valves
+from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
+from simulator import Simulator
+from stand_in.host import StandInHost, host_callable
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+LONG = "rain " * 1000
+
+
+@pytest.fixture(autouse=True)
+def compacting(pipe: Pipe, sim: Simulator) -> None:
+    """The administrator has set a threshold."""
+    pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000)
+
+
+def sent(sim: Simulator) -> list[str]:
+    """The types of the last input; of messages, the role."""
+    items = sim.requests[-1].body["input"]
+    return [i["role"] if i["type"] == "message" else i["type"] for i in items]
+
+
+async def test_compaction_replaces_what_came_before(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """In this turn nothing changes, in the next ones it stands first."""
+    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    said = [LONG, stored(first), "And now?"]
+
+    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+
+    assert sent(sim) == ["compaction", "user"]
+    [*_, output] = [r.response for r in sim.requests[:1]]
+    assert output is not None
+    compacted = output["output"][-1]["encrypted_content"]
+    [item, *_] = sim.requests[-1].body["input"]
+    assert item == {"type": "compaction", "encrypted_content": compacted}
+    assert compacted not in str(first)
+
+    await chunks_of(pipe, chat(*said, stored(second), "Go on."), **answering("m-3"))
+
+    assert sent(sim)[0] == "compaction"
+    assert sent(sim)[1:] == ["user", "reasoning", "assistant", "user"]
+    assert [request.status for request in sim.requests] == [200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    "change", [{"API_KEY": "sk-simulator-2"}, {"PERSIST_REASONING_TOKENS": "response"}]
+)
+async def test_whole_chat_is_sent_where_nobody_can_read_it(
+    change: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The host still has every message."""
+    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    pipe.valves = valves_for(sim, **change)
+
+    await chunks_of(pipe, chat(LONG, stored(first), "So?"), **answering("m-2"))
+
+    assert sent(sim) == ["user", "assistant", "user"]
+
+
+async def test_refused_compaction_is_not_sent_again(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """From the next turn on the whole chat is there again."""
+    named: Json = {"COMPACTION_TOKENS": 1000, "ORGANIZATION": "ours"}
+    pipe.valves = valves_for(sim, **named)
+    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    pipe.valves = valves_for(sim, API_KEY="sk-simulator-2", ORGANIZATION="ours")
+    said = [LONG, stored(first), "And now?"]
+
+    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+    third = chat(*said, stored(second), "Go on.")
+    await chunks_of(pipe, third, **answering("m-3"))
+
+    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
+    assert sent(sim) == ["user", "assistant", "user", "reasoning", "assistant", "user"]
+
+
+async def test_own_rounds_and_the_next_turn_go_on_from_there(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The next turn sends exactly what the last round sent and received."""
+
+    def look(city: str) -> str:
+        return f"Rain in {city}."
+
+    tool = {"tool_id": "t", "callable": host_callable(look), "spec": TOOL["function"]}
+    given = {**answering("m-1"), "__tools__": {"get_weather": tool}}
+    given["__metadata__"] = {**given["__metadata__"], "user_id": "user-1"}
+    asked = chat(f"sim:tool {LONG}", tools=[TOOL])
+    first = await chunks_of(pipe, asked, **given)
+
+    last = sim.requests[-1]
+    assert last.response is not None
+    assert sent(sim) == ["compaction", "function_call", "function_call_output"]
+    card = [c["item"] for c in first if c.get("type") == "response.output_item.done"]
+    call = {"name": card[1]["name"], "arguments": card[1]["arguments"]}
+    call_id = card[1]["call_id"]
+    messages = asked["messages"]
+    messages += [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": call_id, "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": call_id, "content": "Rain in Zürich."},
+        {"role": "assistant", "content": stored(first)},
+        {"role": "user", "content": "Thanks"},
+    ]
+
+    await chunks_of(pipe, asked, **answering("m-2"))
+
+    before = [*last.body["input"], *map(strip_for_replay, last.response["output"])]
+    assert sim.requests[-1].body["input"][:-1] == before
+    assert not (sim.requests[-1].response or {}).get("input_transformations")
+
+
+async def test_threshold_is_sent(host: StandInHost) -> None:
+    """One that is too small is none; Azure gets none; and by default there is none."""
+
+    async def asked(**valves: Any) -> Any:
+        given = Valves.model_validate({"API_KEY": "k", **valves})
+        prepared = await build_chat_request(call_of(chat("Hi"), given))
+        return prepared.request.payload().get("context_management")
+
+    assert await asked() is None
+    way = {"type": "compaction", "compact_threshold": 200000}
+    assert await asked(COMPACTION_TOKENS=200000) == [way]
+    [least] = await asked(COMPACTION_TOKENS=5)
+    assert least["compact_threshold"] == 1000
+
+    azure = "https://x.openai.azure.com"
+    assert await asked(BASE_URL=azure, COMPACTION_TOKENS=5000) is None
+
+
+async def test_the_update_behind_a_compaction_stays_behind_it(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The server makes it of the earlier updates, which went with what it compacted."""
+    pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000, COMPATIBILITY="openai")
+    words, said = ("one", LONG, "three", "four"), list[str]()
+    for number, effort in enumerate(("low", "high", "high", "low")):
+        row_of(host, *words[: number + 1])
+        said.append(words[number])
+        ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
+        given = {**NATIVE, "__metadata__": {**IDS, **ids}}
+        body = chat(*said, model="f.gpt-6.1-sol", reasoning_effort=effort)
+        said.append(stored(await chunks_of(pipe, body, **given)))
+
+    assert [request.status for request in sim.requests] == [200] * 4
+    assert {r.body["reasoning"]["effort"] for r in sim.requests} == {"low"}
+    _, second, third, fourth = (request.body["input"] for request in sim.requests)
+    assert [i["type"] for i in second].count("configuration_update") == 1
+    compaction, update = third[:2]
+    assert compaction["type"] == "compaction"
+    assert update["type"] == "configuration_update"
+    assert update["reasoning"] == {"effort": "high"}
+    assert [i["type"] for i in third].count("configuration_update") == 1
+    assert fourth[: len(third)] == third
+    assert fourth[-2] == {
+        "type": "configuration_update",
+        "reasoning": {"effort": "low"},
+    }

@@ -1,0 +1,273 @@
+"""A chat only grows: what changes in its course is appended to its input."""
+
+import json
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from calls.sample import TOOL
+from calls.turns import answered, asked_as, row_of
+from openai_responses.digest import hex_digest
+from openai_responses.transport.connections import Connections
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+GROWING = "f.gpt-6.1-sol"
+WORDS = ("one", "two", "three", "four")
+
+
+def tool(name: str, **more: Any) -> Json:
+    """A function of the host."""
+    function: Any = TOOL["function"]
+    return {"type": "function", "function": {**function, "name": name, **more}}
+
+
+A, B, C = tool("a"), tool("b"), tool("c")
+
+
+class Talk:
+    """A chat of some turns; what each turn asks for differs."""
+
+    def __init__(self, sim: Simulator, host: StandInHost, line: Connections) -> None:
+        self.sim, self.host, self.line = sim, host, line
+        self.said = ["S"]
+
+    async def ask(self, model: str = GROWING, **given: Any) -> Json:
+        """Ask the next question; return what was sent."""
+        number = len(self.said) // 2
+        row_of(self.host, *WORDS[: number + 1])
+        sent = await self.put(number, *self.said, WORDS[number], model=model, **given)
+        self.said += [WORDS[number], "Yes."]
+        return sent
+
+    async def put(self, number: int, *said: str, **given: Any) -> Json:
+        """Ask the question with this number in the row; return what was sent."""
+        ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
+        call = asked_as(self.sim, *said, metadata=ids, **given)
+        caller = call.caller._replace(message_id=ids["message_id"])
+        await answered(call._replace(caller=caller), self.line)
+        return dict(self.sim.requests[-1].body)
+
+
+@pytest.fixture
+def talk(sim: Simulator, host: StandInHost, connections: Connections) -> Talk:
+    """A new chat."""
+    return Talk(sim, host, connections)
+
+
+def kinds(body: Mapping[str, Any]) -> list[str]:
+    """The types of the items that stand in front of questions."""
+    return [i["type"] for i in body["input"] if i["type"] != "message"]
+
+
+def grows(*bodies: Json) -> bool:
+    """Whether each request begins with the bytes of the one before."""
+    level = ("tools", "reasoning", "text")
+    return all(
+        json.dumps(after["input"]).startswith(json.dumps(before["input"])[:-1])
+        and [json.dumps(after.get(k)) for k in level]
+        == [json.dumps(before.get(k)) for k in level]
+        for before, after in pairwise(bodies)
+    )
+
+
+async def test_effort_and_format_are_appended(talk: Talk) -> None:
+    """In front of the question that they came with, now and in later requests."""
+    low: Json = {"reasoning_effort": "low"}
+    schema = {"name": "s", "schema": {"type": "object", "properties": {}}}
+    form = {"type": "json_schema", "json_schema": schema}
+    first = await talk.ask(body=low)
+    second = await talk.ask(body={"reasoning_effort": "high", "response_format": form})
+    third = await talk.ask(body={"response_format": form})
+    fourth = await talk.ask(body=low)
+
+    assert grows(first, second, third, fourth)
+    assert first["reasoning"]["effort"] == "low"
+    updates = [i for i in fourth["input"] if i["type"] == "configuration_update"]
+    assert updates == [
+        {
+            "type": "configuration_update",
+            "reasoning": {"effort": "high"},
+            "text": {"format": {"type": "json_schema", **schema, "strict": False}},
+        },
+        {"type": "configuration_update", "reasoning": {"effort": "medium"}},
+        {
+            "type": "configuration_update",
+            "reasoning": {"effort": "low"},
+            "text": {"format": {"type": "text"}},
+        },
+    ]
+
+
+async def test_tools_are_appended_and_left_out_by_the_choice(talk: Talk) -> None:
+    """What went stays declared."""
+    first = await talk.ask(body={"tools": [A, B]})
+    second = await talk.ask(body={"tools": [A, B, C]}, ENABLE_WEB_SEARCH=True)
+    third = await talk.ask(body={"tools": [C, A], "tool_choice": "required"})
+    fourth = await talk.ask()
+
+    assert grows(first, second, third, fourth)
+    assert [t["name"] for t in first["tools"]] == ["a", "b"]
+    [added] = [i for i in fourth["input"] if i["type"] == "additional_tools"]
+    assert added["role"] == "developer"
+    assert [t.get("name", t["type"]) for t in added["tools"]] == ["web_search", "c"]
+    assert "tool_choice" not in first | second
+    assert third["tool_choice"] == {
+        "type": "allowed_tools",
+        "mode": "required",
+        "tools": [{"type": "function", "name": name} for name in ("a", "c")],
+    }
+    assert fourth["tool_choice"] == "none"
+
+
+async def test_description_may_change_and_a_schema_begins_anew(talk: Talk) -> None:
+    """A schema decides what arguments are right, so an old one cannot stay."""
+    first = await talk.ask(body={"tools": [A]})
+    second = await talk.ask(body={"tools": [tool("a", description="At ten."), B]})
+    other = tool("a", parameters={"type": "object", "properties": {}})
+    third = await talk.ask(body={"tools": [other]})
+    fourth = await talk.ask(body={"tools": [other, B]})
+
+    assert grows(first, second)
+    assert kinds(second) == ["additional_tools"]
+    assert kinds(third) == []
+    assert [t["name"] for t in third["tools"]] == ["a"]
+    assert grows(third, fourth)
+
+
+@pytest.mark.parametrize(
+    ("model", "valves", "lowered"),
+    [
+        ("f.gpt-5.6-sol", {}, ["configuration_update"]),
+        ("f.gpt-5.4", {}, ["configuration_update", "additional_tools"]),
+        (GROWING, {"COMPATIBILITY": "auto"}, ["instructions"]),
+        (GROWING, {"COMPATIBILITY": "strict"}, ["instructions"]),
+    ],
+)
+async def test_what_a_model_or_server_does_not_take_stands_in_the_request(
+    talk: Talk, model: str, valves: Json, lowered: list[str]
+) -> None:
+    """As it was before."""
+    given: Json = {"model": model, **valves}
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"}, **given)
+    sent = await talk.ask(body={"tools": [B], "reasoning_effort": "high"}, **given)
+
+    is_strange = "instructions" in lowered
+    assert (sent.get("instructions") == "S") == is_strange
+    assert (sent["input"][0]["role"] == "developer") != is_strange
+    if is_strange or "additional_tools" in lowered:
+        assert kinds(sent) == []
+        assert [t["name"] for t in sent["tools"]] == ["b"]
+        assert "tool_choice" not in sent
+    else:
+        assert kinds(sent) == ["additional_tools"]
+    assert sent["reasoning"]["effort"] == "high"
+
+
+async def test_each_model_has_a_beginning_of_its_own(talk: Talk) -> None:
+    """A switch and back: the first one's is as it was left."""
+    first = await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    other = await talk.ask("f.gpt-6-sol", body={"tools": [B]})
+    third = await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+
+    assert kinds(other) == []
+    assert [t["name"] for t in other["tools"]] == ["b"]
+    assert third["tools"] == first["tools"]
+    assert kinds(third) == ["additional_tools", "configuration_update"]
+    assert third["input"][-1]["content"][0]["text"] == "three"
+
+
+async def test_the_mode_pro_takes_no_updates(talk: Talk) -> None:
+    """Its effort is that of the request; what was appended for others waits."""
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+    pro = await talk.ask("f.gpt-6.1-sol-pro", body={"tools": [A, B]})
+    back = await talk.ask(body={"tools": [A, B], "reasoning_effort": "low"})
+
+    assert pro["reasoning"]["mode"] == "pro"
+    assert "effort" not in pro["reasoning"]
+    assert kinds(pro) == ["additional_tools"]
+    assert back["reasoning"]["effort"] == "low"
+    assert kinds(back)[:2] == ["additional_tools", "configuration_update"]
+
+
+async def test_an_answer_that_was_replaced_changed_nothing(
+    talk: Talk, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """What stood behind an edit is gone, and nothing before it."""
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    second = await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+    row_of(host, *WORDS[:2])
+    rows = host.chats.rows["chat-1"].chat["history"]["messages"]
+    rows["other"] = rows["a1"]
+    body = {"tools": [A, C], "reasoning_effort": "medium"}
+    again = asked_as(
+        *(sim, "S", "one", "Yes.", "two"),
+        model=GROWING,
+        body=body,
+        metadata={"message_id": "other"},
+    )
+    caller = again.caller._replace(message_id="other")
+    await answered(again._replace(caller=caller), connections)
+    sent = sim.requests[-1].body
+
+    assert sent["input"][:3] == second["input"][:3]
+    assert kinds(sent) == ["additional_tools", "configuration_update"]
+    _, _, _, added, update, _ = sent["input"]
+    assert [tool["name"] for tool in added["tools"]] == ["c"]
+    assert update["reasoning"] == {"effort": "medium"}
+    assert sent["reasoning"] == second["reasoning"]
+
+
+async def test_sampling_goes_where_the_effort_was_not_none(talk: Talk) -> None:
+    """The request still says the effort of the first turn, and both are refused."""
+    await talk.ask("f.gpt-6-sol", body={"reasoning_effort": "low"})
+    given: Json = {"reasoning_effort": "none", "temperature": 0.5}
+    sent = await talk.ask("f.gpt-6-sol", body=given)
+
+    assert kinds(sent) == ["configuration_update"]
+    assert "temperature" not in sent
+
+
+async def test_chat_whose_first_turn_was_deleted_begins_anew(
+    talk: Talk, host: StandInHost
+) -> None:
+    """What was appended later says nothing without what it was appended to."""
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+    row_of(host, *WORDS)
+    rows = host.chats.rows["chat-1"].chat["history"]["messages"]
+    del rows["q0"], rows["a0"]
+    rows["q1"]["parentId"] = None
+    given: Json = {"model": GROWING, "body": {"tools": [B], "reasoning_effort": "high"}}
+    third = await talk.put(2, "S", "two", "Yes.", "three", **given)
+    given["body"] = {"tools": [B, C], "reasoning_effort": "high"}
+    said = ("S", "two", "Yes.", "three", "Yes.", "four")
+    fourth = await talk.put(3, *said, **given)
+
+    assert kinds(third) == []
+    assert [t["name"] for t in third["tools"]] == ["b"]
+    assert third["reasoning"]["effort"] == "high"
+    assert "tool_choice" not in third
+    assert grows(third, fourth)
+    assert kinds(fourth) == ["additional_tools"]
+
+
+async def test_turn_that_is_too_long_stands_in_its_request(talk: Talk) -> None:
+    """The next one that fits goes on from the last one that was stored."""
+    noise = "".join(hex_digest(str(number)) for number in range(4_000))
+    large = tool("b", description=noise[:180_000])
+    larger = tool("c", description=noise[-180_000:][::-1])
+    first = await talk.ask(body={"tools": [A]})
+    second = await talk.ask(body={"tools": [A, large, larger]})
+    third = await talk.ask(body={"tools": [A, C]})
+
+    assert kinds(second) == []
+    assert [t["name"] for t in second["tools"]] == ["a", "b", "c"]
+    assert grows(first, third)
+    assert kinds(third) == ["additional_tools"]

@@ -1,0 +1,108 @@
+"""The model that answers, where it is not the one that was named."""
+
+from typing import Any
+
+import pytest
+
+from calls.outcomes import chunks_of, errors, statuses
+from calls.sample import IDS, USER, chat, valves_for
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+SMALL, LARGE = "gpt-6.1-terra", "gpt-6.1-sol"
+
+
+async def ask(pipe: Pipe, *said: str, **metadata: Any) -> list[str]:
+    """Ask gpt-5-auto; return the status lines."""
+    body = {**chat(*said), "model": "f.gpt-5-auto"}
+    chunks = await chunks_of(
+        pipe, body, __user__=USER, __metadata__={**IDS, **metadata}
+    )
+    return statuses(chunks)
+
+
+async def test_chosen_model_is_explained(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Which model, and why."""
+    short = await ask(pipe, "Hi")
+    with_tools = await ask(pipe, "Hi", chat_id="chat-x", tool_ids=["weather"])
+
+    assert [request.body["model"] for request in sim.requests] == [SMALL, LARGE]
+    assert short == [
+        "GPT-6.1 Terra answers: the question is short, without files or tools."
+    ]
+    assert with_tools == ["GPT-6.1 Sol answers: tools are switched on."]
+
+
+async def test_a_chat_stays_with_its_model(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Also when tools come later: reasoning and cache are the first model's."""
+    await ask(pipe, "sim:chat hello")
+    again = await ask(pipe, "sim:chat hello", message_id="m-2", tool_ids=["weather"])
+
+    assert [request.body["model"] for request in sim.requests] == [SMALL, SMALL]
+    assert again == ["GPT-6.1 Terra answers: it began this chat."]
+
+
+async def test_a_model_that_was_named_is_not_explained(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Nobody chose for the person."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)
+    assert statuses(chunks) == []
+
+
+async def test_model_without_a_successor_is_asked_as_it_is(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """It is asked for as it is; the message about the refusal names its successor."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    body = {**chat("Hi"), "model": "f.o1-pro"}
+    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
+
+    [message] = errors(chunks)
+    assert message.startswith("The model o1-pro does not exist")
+    assert "OpenAI has switched it off and recommends GPT-5.6 Sol pro." in message
+    assert [request.status for request in sim.requests] == [404]
+
+
+GONE = '{"gpt-5-pro": {"shutdown": "2026-01-01"}}'
+
+
+async def ask_named(
+    sim: Simulator, model: str, **valves: Any
+) -> tuple[dict[str, Any], list[str]]:
+    """Ask a model; return what was sent and the status lines."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim, **valves)
+    body = {**chat("Hi"), "model": f"f.{model}"}
+    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
+    return sim.requests[-1].body, statuses(chunks)
+
+
+async def test_name_asks_for_the_mode_pro(sim: Simulator, host: StandInHost) -> None:
+    """With an effort at its end."""
+    sent, told = await ask_named(sim, "gpt-6.1-sol-pro-high")
+    assert sent["model"] == "gpt-6.1-sol"
+    assert sent["reasoning"]["mode"] == "pro"
+    assert sent["reasoning"]["effort"] == "high"
+    assert told == []
+
+
+async def test_successor_of_a_pro_model_answers_in_the_mode_pro(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Its successor answers, in the mode pro, and the chat says so."""
+    sent, told = await ask_named(sim, "gpt-5-pro", MODEL_OVERRIDES_JSON=GONE)
+    assert (sent["model"], sent["reasoning"]["mode"]) == ("gpt-6.1-sol", "pro")
+    assert told == [
+        "GPT-5 pro was switched off on 2026-01-01. GPT-6.1 Sol pro answers instead."
+    ]

@@ -1,0 +1,235 @@
+"""A chat begins as its last request did, whatever the host makes of it now."""
+
+import json
+from typing import Any
+
+import pytest
+
+from calls.turns import answered, asked_as, row_of
+from calls.valves import expert
+from chats.long_chat import long_chat
+from openai_responses.items import Item
+from openai_responses.transport.connections import Connections
+from owui_manifold.prepare.chat import build_chat_request
+from simulator import Simulator
+from stand_in.host import Row, StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+BOUND, FREE = "f.gpt-6.2-sol", "f.gpt-5.5"
+Json = dict[str, Any]
+
+
+def texts(item: Item) -> str:
+    """The text of an input message."""
+    return "".join(part.get("text", "") for part in item["content"])
+
+
+def said_to(sim: Simulator) -> list[tuple[str, list[str]]]:
+    """Of each request: its instructions, and what else no model wrote."""
+    told = [
+        [texts(i) for i in r.body["input"] if i.get("role") in ("user", "developer")]
+        for r in sim.requests
+    ]
+    return [(first, rest) for first, *rest in told]
+
+
+async def test_what_was_around_an_earlier_message_is_sent_again(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Until a person edits it."""
+    row_of(host, "rain?", "and snow?")
+    await answered(asked_as(sim, "S", "<c/>\nrain?"), connections)
+    await answered(asked_as(sim, "S", "rain?", "No.", "<d/>\nand snow?"), connections)
+    row_of(host, "hail?", "and snow?", "sun?")
+    chat = ["hail?", "No.", "and snow?", "No.", "sun?"]
+    await answered(asked_as(sim, "S", *chat), connections)
+
+    assert said_to(sim) == [
+        ("S", ["<c/>\nrain?"]),
+        ("S", ["<c/>\nrain?", "<d/>\nand snow?"]),
+        ("S", ["hail?", "<d/>\nand snow?", "sun?"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "valve", "is_stable"),
+    [
+        (BOUND, "auto", True),
+        ("f.gpt-5.6-sol", "auto", True),
+        (FREE, "auto", False),
+        (FREE, "on", True),
+        (BOUND, "off", False),
+    ],
+)
+async def test_instructions_stay_as_first_given(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    model: str,
+    valve: str,
+    is_stable: bool,
+) -> None:
+    """What is new is told with the message that it came with, now and later."""
+    row_of(host, "one", "two", "three")
+    given: Json = {"model": model, "EXPERT_JSON": expert(stable_instructions=valve)}
+    await answered(asked_as(sim, "A\nat 1", "one", **given), connections)
+    chat = ["one", "x", "two"]
+    await answered(asked_as(sim, "A\nat 2", *chat, **given), connections)
+    await answered(asked_as(sim, "A\nat 2", *chat, "y", "three", **given), connections)
+
+    first, second, third = said_to(sim)
+    assert first == ("A\nat 1", ["one"])
+    if is_stable:
+        assert second[0] == third[0] == "A\nat 1"
+        assert second[1][1].splitlines()[2::2] == ["at 2", "at 1"]
+        assert third[1] == [*second[1], "three"]
+    else:
+        assert second == ("A\nat 2", ["one", "two"])
+        assert third == ("A\nat 2", ["one", "two", "three"])
+        assert "A\\nat" not in json.dumps(host.kept)
+
+
+@pytest.mark.parametrize(
+    ("model", "context", "writes"),
+    [(BOUND, "<c/>\n", 1), ("f.gpt-4.1", "<c/>\n", 1), ("f.gpt-4.1", "", 0)],
+)
+async def test_key_of_a_message_is_written_once(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    model: str,
+    context: str,
+    writes: int,
+) -> None:
+    """With its record or without one; and not where there is nothing to keep."""
+    row_of(host, "sim:short rain?")
+    call = asked_as(sim, "S", f"{context}sim:short rain?", model=model)
+
+    await answered(call, connections)
+
+    assert len(host.chats.writes) == writes
+
+
+async def test_answer_that_goes_on_is_no_new_question(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """What changed meanwhile is told at its end, and again with the next question."""
+    row_of(host, "rain?", "snow?", "sun?")
+    chat = ["<c/>\nrain?", "No.", "snow?"]
+    await answered(asked_as(sim, "S\nat 1", chat[0]), connections)
+    await answered(asked_as(sim, "S\nat 1", *chat), connections)
+    for now in ("S\nat 1", "S\nat 2"):
+        goes_on = {"assistant_message_id": "a1"}
+        call = asked_as(sim, now, "rain?", *chat[1:], metadata=goes_on)
+        call.body["messages"].append({"role": "assistant", "content": "No, be"})
+        await answered(call, connections)
+    chat = ["rain?", "No.", "snow?", "No, be", "sun?"]
+    await answered(asked_as(sim, "S\nat 2", *chat), connections)
+
+    _, second, same, changed, last = said_to(sim)
+    news = "The instructions have changed.\nNew lines:\nat 2\n" + GONE
+    assert second == same == ("S\nat 1", ["<c/>\nrain?", "snow?"])
+    assert changed == ("S\nat 1", ["<c/>\nrain?", "snow?", news])
+    assert last == ("S\nat 1", ["<c/>\nrain?", "snow?", news, "sun?"])
+
+
+GONE = "Lines that no longer hold:\nat 1"
+GUARDED, OWN, RULES = "guarded", "Obey the user.", "Obey the administrator."
+
+
+@pytest.mark.parametrize(
+    ("message_id", "metadata", "is_next"),
+    [
+        ("a0", {"assistant_message_id": "a0"}, False),
+        ("a0", {}, False),
+        ("a0-too", {}, False),
+        ("a0-too", {"regeneration_message_id": "a0"}, False),
+        ("a1", {}, True),
+    ],
+    ids=["continued", "same id", "another answer", "guided", "next question"],
+)
+async def test_instructions_of_another_model_are_not_those_of_a_guarded_one(
+    message_id: str,
+    metadata: Json,
+    is_next: bool,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """A user begins with the base model and own instructions, then chooses another."""
+    row_of(host, "rain?", "snow?")
+    await answered(asked_as(sim, OWN, "rain?"), connections)
+    chat = ["rain?", "No.", "snow?"] if is_next else ["rain?"]
+    given = {**metadata, "model_id": GUARDED, "message_id": message_id}
+    for _ in "ab":
+        call = asked_as(sim, RULES, *chat, metadata=given)
+        call = call._replace(caller=call.caller._replace(message_id=message_id))
+        await answered(call, connections)
+
+    for said in said_to(sim)[1:]:
+        assert said == (RULES, chat[::2])
+
+
+async def test_what_was_sent_holds_in_its_own_chat_only(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """A client chooses the ids of its messages, and can copy what is stored for them."""
+    row_of(host, "rain?")
+    await answered(asked_as(sim, OWN, "rain?"), connections)
+    host.chats.rows["chat-2"] = Row("user-1", dict(host.chats.rows["chat-1"].chat))
+    goes_on = {"assistant_message_id": "a0", "chat_id": "chat-2"}
+    for said in ["rain?"], ["rain?", "No.", "snow?"]:
+        call = asked_as(sim, RULES, *said, metadata=goes_on)
+        caller = call.caller._replace(chat_id="chat-2", message_id="a0")
+        await answered(call._replace(caller=caller), connections)
+
+    assert [first for first, _ in said_to(sim)] == [OWN, RULES, RULES]
+
+
+async def test_changes_are_told_only_where_instructions_stay(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Without `stable_instructions` an old change would take a line of today away."""
+    row_of(host, "one", "two", "three")
+    await answered(asked_as(sim, "S\nat 1", "one"), connections)
+    await answered(asked_as(sim, "S\nat 2", "one", "x", "two"), connections)
+    chat = ["one", "x", "two", "y", "three"]
+    call = asked_as(
+        sim, "S\nat 1", *chat, EXPERT_JSON=expert(stable_instructions="off")
+    )
+    await answered(call, connections)
+
+    assert said_to(sim)[-1] == ("S\nat 1", ["one", "two", "three"])
+
+
+async def test_a_change_that_a_compaction_replaced_is_told_again(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """In front of it stand only the first instructions."""
+    long = "rain " * 1000
+    row_of(host, "one", long, "three")
+    given: Json = {"COMPACTION_TOKENS": 1000}
+    await answered(asked_as(sim, "S\nat 1", "one", **given), connections)
+    chat = ["one", "x", long]
+    await answered(asked_as(sim, "S\nat 2", *chat, **given), connections)
+    await answered(asked_as(sim, "S\nat 2", *chat, "y", "three", **given), connections)
+
+    output = (sim.requests[1].response or {})["output"]
+    assert output[-1]["type"] == "compaction"
+    news = "The instructions have changed.\nNew lines:\nat 2\n" + GONE
+    assert said_to(sim)[-1][1][-2:] == [news, "three"]
+
+
+async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None:
+    """Four hundred turns, a thousand kept items: one look at the database."""
+    chat, said = long_chat(turns=400)
+    host.chats.rows["chat-1"] = Row("user-1", chat)
+
+    metadata = {"user_message_id": "q399", "message_id": "a399"}
+    call = asked_as(sim, "S", "?", metadata=metadata)
+    call.body["messages"][1:] = said
+    prepared = await build_chat_request(call)
+
+    assert host.chats.reads == ["chat-1"]
+    assert len(prepared.request.input) == 399 * 6 + 2

@@ -1,0 +1,86 @@
+"""Which of OpenAI's tools that make something are offered."""
+
+from typing import Any
+
+import pytest
+
+from calls.sample import config_of
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.hosted_tools import hosted_tools
+
+CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+PICTURES = {"type": "image_generation", "partial_images": 2}
+BOTH_ON = {"ENABLE_CODE_INTERPRETER": True, "ENABLE_IMAGE_GENERATION": True}
+BOTH_OFF = {"CODE_INTERPRETER": "off", "IMAGE_GENERATION": "off"}
+
+
+def hosted(
+    valves: dict[str, Any], user: dict[str, Any] | None = None
+) -> tuple[list[Item], set[str]]:
+    """The tools of a request, and what they replace."""
+    chosen = UserValves.model_validate(user or {})
+    config = config_of(Valves.model_validate(valves), chosen)
+    return hosted_tools(config, resolve_model("gpt-5.6-sol"))
+
+
+def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[Any]:
+    """The tools of a request."""
+    return hosted(valves, user)[0]
+
+
+def test_nothing_is_offered_unless_asked_for() -> None:
+    """Both are billed."""
+    assert offered({}) == []
+
+
+@pytest.mark.parametrize(
+    ("valves", "user", "tools"),
+    [
+        (BOTH_ON, {}, [CODE, PICTURES]),
+        (BOTH_ON, BOTH_OFF, []),
+        ({}, {"IMAGE_GENERATION": "on"}, [PICTURES]),
+        ({"ENABLE_CODE_INTERPRETER": True}, {"IMAGE_GENERATION": "off"}, [CODE]),
+    ],
+)
+def test_a_users_choice_wins(
+    valves: dict[str, Any], user: dict[str, Any], tools: list[Any]
+) -> None:
+    """As for every other setting that both have."""
+    assert offered(valves, user) == tools
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ('{"quality": "high"}', {"type": "image_generation", "quality": "high"}),
+        ("", {"type": "image_generation"}),
+        ('{"type": "other"}', {"type": "image_generation"}),
+    ],
+)
+def test_options_of_image_generation_are_sent(text: str, tool: dict[str, Any]) -> None:
+    """What OpenAI's tool takes, under its own type."""
+    valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
+
+    assert offered(valves) == [tool]
+
+
+@pytest.mark.parametrize(
+    "text", ["high", "[1]", "{", pytest.param("[" * 100_000, id="brackets")]
+)
+def test_unreadable_options_are_refused(text: str) -> None:
+    """The sentence says who has to correct what."""
+    valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
+
+    with pytest.raises(InvalidRequest, match="IMAGE_GENERATION_OPTIONS"):
+        offered(valves)
+
+
+def test_hosts_tools_for_the_same_purpose_are_left_out() -> None:
+    """Of two the model would have to guess."""
+    code, pictures = BOTH_ON
+    assert hosted({code: True})[1] == {"execute_code"}
+    assert hosted({pictures: True})[1] == {"generate_image", "edit_image"}
+    assert hosted({})[1] == set()

@@ -1,0 +1,293 @@
+"""Remote servers of the administrator, from the valve to the answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from calls.outcomes import (
+    NATIVE,
+    PLAIN,
+    chunks_of,
+    errors,
+    grown,
+    result_of,
+    said,
+    statuses,
+)
+from calls.sample import MODEL, TOOL, USER, call_of, chat, valves_for
+from calls.valves import expert
+from openai_responses.loop.events import Status
+from openai_responses.transport.connections import Connections
+from owui_manifold.call.config import read_config
+from owui_manifold.call.context import Caller
+from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+Json = dict[str, Any]
+SECRET = "canary-of-the-clocks"
+CLOCKS: Json = {
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+    "authorization": SECRET,
+}
+ADMIN = {**USER, "role": "admin"}
+
+
+def valve(*rows: Any) -> str:
+    """The valve's text."""
+    return json.dumps(list(rows))
+
+
+def with_servers(pipe: Pipe, text: str, **more: Any) -> Pipe:
+    """The pipe with another text in the valve."""
+    changed = {"REMOTE_MCP_SERVERS_JSON": text, **more}
+    pipe.valves = pipe.valves.model_copy(update=changed)
+    return pipe
+
+
+def lines(chunks: list[Json]) -> list[str]:
+    """The status lines of an answer, but for the one that sums it up."""
+    return [one for one in statuses(chunks) if not one.startswith("Finished in")]
+
+
+def asking_admin(**more: Any) -> Json:
+    """What the host passes for a chat of an administrator."""
+    return {**NATIVE, "__user__": ADMIN, **more}
+
+
+class Page:
+    """Answers the host's questions, one after the other, and remembers them."""
+
+    def __init__(self, *answers: Any) -> None:
+        self._answers = list(answers)
+        self.asked: list[Json] = []
+
+    async def __call__(self, event: Json) -> Any:
+        """Return the next answer."""
+        self.asked.append(event)
+        return self._answers.pop(0)
+
+
+# ------------------------------------------------------------- what is offered
+
+
+async def test_servers_are_offered_behind_the_searches(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """In the order of the valve, as they were written there, in front of functions."""
+    other = {**CLOCKS, "server_label": "atlas", "require_approval": "never"}
+    with_servers(pipe, valve(CLOCKS, other), ENABLE_WEB_SEARCH=True)
+    await chunks_of(pipe, chat("Hi", tools=[TOOL]), **NATIVE)
+
+    tools = sim.requests[0].body["tools"]
+    assert [tool["type"] for tool in tools] == ["web_search", "mcp", "mcp", "function"]
+    assert tools[1:3] == [{"type": "mcp", **CLOCKS}, {"type": "mcp", **other}]
+
+
+async def test_a_filters_server_takes_the_place_of_ours(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """By its label, where an administrator lets bodies name servers."""
+    theirs = {"type": "mcp", **CLOCKS, "authorization": "theirs"}
+    body = chat("Hi", extra_tools=[theirs])
+    with_servers(pipe, valve(CLOCKS))
+    await chunks_of(pipe, body, **NATIVE)
+    opened = "mcp.server_url, mcp.authorization"
+    pipe.valves = pipe.valves.model_copy(
+        update={"EXPERT_JSON": expert(caller_may_set=opened)}
+    )
+    await chunks_of(pipe, body, **NATIVE)
+
+    bodies = [request.body["tools"] for request in sim.requests]
+    assert bodies == [[{"type": "mcp", **CLOCKS}], [theirs]]
+
+
+async def test_a_model_without_hosted_tools_gets_none(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The chat goes on."""
+    body = {**chat("Hi"), "model": "my_pipe.gpt-4.1-nano-unheard-of"}
+    with_servers(pipe, valve(CLOCKS))
+    await chunks_of(pipe, body, **NATIVE)
+    await result_of(pipe, chat("Hi"), **NATIVE, __task__="title_generation")
+
+    assert not [r for r in sim.requests[1:] if "tools" in r.body]
+
+
+# ------------------------------------------------------------- what is wrong
+
+
+async def test_an_administrator_is_told_what_is_wrong(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At every answer, in the chat and in the log; the chat goes on without."""
+    with_servers(pipe, "[{")
+    for _ in range(2):
+        chunks = await chunks_of(pipe, chat("Hi"), **asking_admin())
+        [line] = lines(chunks)
+        assert line.startswith(
+            "REMOTE_MCP_SERVERS_JSON: it is not JSON (line 1, column"
+        )
+        assert not errors(chunks)
+        assert grown(chunks)
+
+    assert caplog.text.count("WARNING") == 2
+    assert "tools" not in sim.requests[0].body
+
+
+async def test_others_are_told_nothing(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has it."""
+    with_servers(pipe, valve({"server_url": "https://clocks.example"}, CLOCKS))
+    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert lines(chunks) == []
+    assert "server 1 is left out, because it has no server_label" in caplog.text
+
+
+async def test_a_task_says_nothing_of_it(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is offered no tools, and there are several to each chat."""
+    with_servers(pipe, "[{")
+    await result_of(pipe, chat("Hi"), **asking_admin(), __task__="title_generation")
+
+    assert "REMOTE_MCP_SERVERS_JSON" not in caplog.text
+
+
+async def test_keys_that_are_not_sent_are_named_once(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in the log, once in a chat of an administrator, never to others."""
+    with_servers(pipe, valve({**CLOCKS, "token": SECRET}))
+    shown = [
+        lines(await chunks_of(pipe, chat("Hi"), **given))
+        for given in (NATIVE, asking_admin(), asking_admin())
+    ]
+
+    others, [note], again = shown
+    assert others == again == []
+    assert "keys of clocks are not sent: token." in note
+    assert caplog.text.count(note) == 1
+    assert "token" not in sim.requests[0].body["tools"][0]
+
+
+async def test_a_server_that_is_down_stops_no_chat(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer comes without the tools of this server, and everybody is told."""
+    with_servers(pipe, valve(CLOCKS))
+    chunks = await chunks_of(pipe, chat("sim:mcp-unreachable"), **NATIVE)
+
+    assert lines(chunks) == [
+        "The model's server does not accept the tool clocks: answering without it."
+    ]
+    assert grown(chunks).endswith("I have no clock here.")
+    assert [request.status for request in sim.requests] == [424, 200]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        valve({**CLOCKS, "headers": {"X-Key": SECRET}}),
+        valve({**CLOCKS, "token": SECRET}),
+        valve({**CLOCKS, "server_label": "not a label"}),
+        f'[{{"authorization": "{SECRET}"',
+    ],
+)
+@pytest.mark.parametrize("scenario", ["mcp", "mcp-error", "html-error"])
+async def test_no_secret_is_shown_kept_or_logged(
+    pipe: Pipe,
+    host: StandInHost,
+    caplog: pytest.LogCaptureFixture,
+    text: str,
+    scenario: str,
+) -> None:
+    """Whatever is wrong, and whatever the server says."""
+    with_servers(pipe, text, EXPERT_JSON=expert(audit_log=True))
+    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **asking_admin())
+
+    assert chunks
+    for found in (json.dumps(chunks), caplog.text, json.dumps(host.kept)):
+        assert SECRET not in found
+
+
+async def test_whatever_opens_a_door_is_known_as_a_secret(pipe: Pipe) -> None:
+    """So that no line of the log holds it, whoever says it."""
+    with_servers(pipe, valve({**CLOCKS, "headers": {"X-Key": "canary-2"}}))
+
+    assert {SECRET, "canary-2"} <= set(read_config(pipe.valves).secrets)
+
+
+# ------------------------------------------------------------- consent
+
+
+@pytest.mark.parametrize(("answer", "approve"), [(True, True), (False, False)])
+async def test_the_hosts_card_asks(
+    pipe: Pipe, sim: Simulator, answer: bool, approve: bool
+) -> None:
+    """As for a tool of its own; the answer goes on in the same message."""
+    page = Page(answer)
+    with_servers(pipe, valve(CLOCKS))
+    chunks = await chunks_of(
+        pipe, chat("sim:mcp-approval"), **NATIVE, __event_call__=page
+    )
+
+    [question] = page.asked
+    call = question["data"]["tool_call"]
+    assert (call["name"], call["arguments"]) == ("clocks_now", {"zone": "UTC"})
+    assert sim.requests[1].body["input"][-1]["approve"] is approve
+    assert grown(chunks).endswith("12:00." if approve else "without.")
+
+
+@pytest.mark.parametrize("answer", [{"error": "Client session disconnected."}, None, 1])
+async def test_only_a_clear_yes_counts(pipe: Pipe, sim: Simulator, answer: Any) -> None:
+    """Whoever is not there has not allowed anything."""
+    with_servers(pipe, valve(CLOCKS))
+    body = chat("sim:mcp-approval")
+    await chunks_of(pipe, body, **NATIVE, __event_call__=Page(answer))
+
+    assert sim.requests[1].body["input"][-1]["approve"] is False
+
+
+async def test_callers_without_a_person(pipe: Pipe, sim: Simulator) -> None:
+    """Over plain HTTP nobody can be asked: it is a no, and the answer comes."""
+    with_servers(pipe, valve(CLOCKS))
+    streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
+    whole = await result_of(pipe, chat("sim:mcp-approval"), **PLAIN)
+
+    assert said(streamed).endswith("I go on without.")
+    [choice] = whole["choices"]
+    assert choice["message"]["content"].endswith("I go on without.")
+    assert choice["finish_reason"] == "stop"
+    assert "tool_calls" not in choice["message"]
+
+
+async def test_a_page_that_does_not_stream(pipe: Pipe, sim: Simulator) -> None:
+    """It is asked as well, and the cards are stored."""
+    with_servers(pipe, valve(CLOCKS))
+    body, page = chat("sim:mcp-approval"), Page(True)
+    whole = await result_of(pipe, body, **NATIVE, __event_call__=page)
+
+    kinds = [item["type"] for item in whole["output"]]
+    assert kinds == ["reasoning", "function_call", "function_call_output", "message"]
+
+
+async def test_a_new_pipe_tells_its_notes_again(
+    sim: Simulator, connections: Connections
+) -> None:
+    """Each upload is a new beginning."""
+    text = valve({**CLOCKS, "token": "x"})
+    caller = Caller(MODEL, "u", "c", "m", streams=True, is_admin=True)
+    for _ in range(2):
+        valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
+        prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))
+        events = [event async for event in answer_events(prepared, connections)]
+        assert isinstance(events[-1], Status)

@@ -1,0 +1,232 @@
+"""The valves and the page's switch decide which searches are offered."""
+
+import json
+from typing import Any
+
+import pytest
+from openai.types.responses import FileSearchToolParam, WebSearchToolParam
+from pydantic import TypeAdapter
+
+from calls.sample import config_of
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.hosted_tools import (
+    OfferedTools,
+    called_tools,
+    hosted_tools,
+    offer_tools,
+)
+
+Json = dict[str, Any]
+Hosted = tuple[list[Item], set[str]]
+NOTHING: Hosted = ([], set())
+SWITCHED: Json = {"web_search": True, "voice": False}
+PLAIN = {
+    "type": "web_search",
+    "search_context_size": "medium",
+    "user_location": {"type": "approximate"},
+}
+
+
+def hosted(
+    features: object = None,
+    user: str = "inherit",
+    model: str = "gpt-5.6-sol",
+    **valves: Any,
+) -> Hosted:
+    """What is offered under these settings."""
+    own = UserValves.model_validate({"WEB_SEARCH": user})
+    config = config_of(Valves.model_validate(valves), own, {"features": features})
+    return hosted_tools(config, resolve_model(model))
+
+
+def search(**valves: Any) -> Item:
+    """The search of the web that these valves make; the API's own type takes it."""
+    [tool], _ = hosted(ENABLE_WEB_SEARCH=True, **valves)
+    TypeAdapter(WebSearchToolParam).validate_python(tool)
+    return tool
+
+
+def search_with(**options: Any) -> Item:
+    """The search that WEB_SEARCH_OPTIONS makes."""
+    return search(WEB_SEARCH_OPTIONS=json.dumps(options))
+
+
+def test_search_does_not_assume_the_united_states() -> None:
+    """The API would, if nothing were said."""
+    assert search() == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("valve", "page", "user", "searches"),
+    [
+        (True, False, "inherit", True),
+        (False, True, "inherit", True),
+        (False, False, "on", True),
+        (True, True, "off", False),
+        (False, False, "off", False),
+    ],
+)
+def test_who_turns_the_search_on(
+    valve: bool, page: bool, user: str, searches: bool
+) -> None:
+    """The user's own choice wins over the valve and the switch."""
+    tools, _ = hosted({"web_search": page}, user, ENABLE_WEB_SEARCH=valve)
+
+    assert tools == ([PLAIN] if searches else [])
+
+
+def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None:
+    """Then it brings the host's tools, which stay."""
+    mapped, not_mapped = (hosted(SWITCHED, MAP_WEB_SEARCH=on) for on in (True, False))
+
+    assert mapped == ([PLAIN], {"search_web", "fetch_url"})
+    assert not_mapped == NOTHING
+    assert hosted(SWITCHED, "off") == NOTHING  # else nobody would search
+
+
+@pytest.mark.parametrize("features", [None, [], "web_search", {"web_search": None}])
+def test_nothing_is_offered_unasked(features: object) -> None:
+    """Searches cost money; callers over plain HTTP send no features."""
+    assert hosted(features) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("Bern", {"city": "Bern"}),
+        (
+            "Bern, BE, CH, Europe/Zurich",
+            {
+                "city": "Bern",
+                "region": "BE",
+                "country": "CH",
+                "timezone": "Europe/Zurich",
+            },
+        ),
+        (" , , CH,", {"country": "CH"}),
+        ({"country": "CH", "type": "exact", "x": "1"}, {"country": "CH"}),
+        ({}, {}),
+    ],
+)
+def test_location_is_read_from_an_object_or_words(
+    given: str | Json, place: Json
+) -> None:
+    """As an object, or as words in a fixed order."""
+    tool = search_with(user_location=given)
+
+    assert tool["user_location"] == {"type": "approximate", **place}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"user_location": {"city": 7}},
+        {"user_location": "a, b, c, d, e"},
+        {"allowed_domains": "who.int"},
+        {"allowed_domains": ["who.int"], "blocked_domain": ["example.org"]},
+        {"allowed_domains": [f"site{number}.org" for number in range(101)]},
+        {"search_context_size": "huge"},
+    ],
+)
+def test_options_that_cannot_be_read_stop_the_search(options: Json) -> None:
+    """A search without the administrator's filters must not run."""
+    with pytest.raises(InvalidRequest, match="WEB_SEARCH_OPTIONS"):
+        search_with(**options)
+
+
+def test_domains_are_those_of_copied_addresses() -> None:
+    """The API wants them without a scheme."""
+    tool = search_with(
+        allowed_domains=["openai.com", " https://pubmed.example/about", ""],
+        blocked_domains=["http://x.example:80/"],
+        search_context_size="high",
+    )
+
+    assert tool["filters"] == {
+        "allowed_domains": ["openai.com", "pubmed.example"],
+        "blocked_domains": ["x.example"],
+    }
+    assert tool["search_context_size"] == "high"
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        ({"external_web_access": False}, {"external_web_access": False}),
+        ({"external_web_access": True}, {}),
+        ({"return_token_budget": "unlimited"}, {"return_token_budget": "unlimited"}),
+        ({"return_token_budget": "default"}, {}),
+    ],
+)
+def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
+    """Servers that lack these options are not asked for them."""
+    plain = search_with()
+
+    assert search_with(**options) == plain | sent
+
+
+def test_file_search_follows_the_web_search() -> None:
+    """Behind the search of the web, always."""
+    [web, files], _ = hosted(
+        ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
+    )
+
+    TypeAdapter(FileSearchToolParam).validate_python(files)
+    assert web == PLAIN
+    assert files == {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
+
+
+@pytest.mark.parametrize("model", ["gpt-4-turbo", "gpt-4.1-unheard-of"])
+def test_model_without_hosted_tools_gets_none(model: str) -> None:
+    """It would refuse the request; the host's own tools stay."""
+    assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == NOTHING
+
+
+@pytest.mark.parametrize("model", ["gpt-7", "my-deployment", "o5", "gpt-4.1"])
+def test_model_that_may_have_them_gets_them(model: str) -> None:
+    """A deployment has any name: the administrator knows."""
+    assert hosted(model=model, ENABLE_WEB_SEARCH=True) == ([PLAIN], set())
+
+
+# ---------------------------------------------------------------- among other tools
+
+
+def function(name: str) -> Json:
+    """A tool as the host offers it."""
+    return {"type": "function", "function": {"name": name, "parameters": {}}}
+
+
+def offer(body: Json, tools: Hosted) -> OfferedTools:
+    """Return all tools of a chat."""
+    called = called_tools(body, resolve_model("gpt-5.6-sol"), ExpertSettings())
+    hosted_ones, withheld = tools
+    return offer_tools(body.get("tool_choice"), hosted_ones, called, withheld)
+
+
+def offered(body: Json, tools: Hosted) -> list[Any]:
+    """The names or types of all tools of a chat."""
+    found = offer(body, tools)
+    return [tool.get("name") or tool["type"] for tool in found.items]
+
+
+def test_hosted_tools_come_first_and_replace_the_hosts() -> None:
+    """The same order in every request."""
+    names = ("look", "search_web", "fetch_url", "read")
+    body = {"tools": [function(name) for name in names]}
+
+    assert offered(body, hosted(SWITCHED)) == ["web_search", "look", "read"]
+    assert offered(body, hosted(ENABLE_WEB_SEARCH=True)) == ["web_search", *names]
+
+
+def test_search_of_a_filter_takes_the_place_of_ours() -> None:
+    """It says what it wants of it."""
+    own = {"type": "web_search", "search_context_size": "low"}
+    tools = hosted(ENABLE_WEB_SEARCH=True)
+
+    found = offer({"extra_tools": [own]}, tools)
+
+    assert found.items == [own]

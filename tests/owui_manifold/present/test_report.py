@@ -1,0 +1,335 @@
+"""The logs tell how a run went, under one id, and only the server is quoted."""
+
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+
+from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
+from calls.valves import expert
+from openai_responses.endings import COMPLETED, CUT, ending_of_failure
+from openai_responses.errors import ApiError, InvalidRequest
+from openai_responses.loop.events import RunDone, Trace
+from openai_responses.models.usage import Usage
+from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.report import (
+    report_end,
+    report_exception,
+    report_request,
+)
+from runs.sample import message
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+KEY = "sk-canary-5d1f"
+DIARY = "my secret diary"
+LIMIT = ApiError("rate_limit_exceeded", "requests", "input", f"{DIARY}, key {KEY}")
+FAILED = RunDone(
+    ending_of_failure("failed", LIMIT),
+    Usage(10, 5, 15),
+    trace=Trace("req_1", "gpt-5.6-sol-2026", 200, LIMIT),
+)
+
+
+def asked(
+    valves: dict[str, Any] | None = None, caller: Caller | None = None
+) -> CheckedCall:
+    """A question with a tool."""
+    given = {"API_KEY": KEY, "LOG_LEVEL": "DEBUG", **(valves or {})}
+    body = chat(DIARY, tools=[TOOL])
+    return call_of(body, Valves.model_validate(given), caller)
+
+
+async def job_of(valves: dict[str, Any] | None = None) -> PreparedRequest:
+    """The same, ready to be sent."""
+    return await build_chat_request(asked(valves))
+
+
+def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
+    """What the run keeps: level and text."""
+    lines = prepared.call.log.text().splitlines()
+    found = [line.split(maxsplit=3)[2:] for line in lines]
+    return [(level, text) for level, text in found]
+
+
+def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    """The lines of the audit log."""
+    lines = [record.getMessage() for record in caplog.records]
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+# ---------------------------------------------------------------- lines
+
+
+async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
+    """Counted, not quoted."""
+    prepared = await job_of()
+
+    report_request(prepared)
+
+    assert lines_of(prepared) == [
+        (
+            "DEBUG",
+            "request to api.openai.com: gpt-5.6-sol, 1 input items, 1 tools, "
+            "stream True, background False, stored True, native True",
+        )
+    ]
+
+
+async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
+    """Of the body's keys, and of what the user chose for another model."""
+    body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
+    own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
+    prepared = await build_chat_request(
+        call_of(body, Valves(API_KEY=KEY), user_valves=own)
+    )
+
+    report_request(prepared)
+
+    assert lines_of(prepared)[1:] == [
+        (
+            "DEBUG",
+            "left out, not known to the API or not taken by the model: "
+            "reasoning.effort, seed, temperature",
+        )
+    ]
+
+
+async def test_request_of_a_plain_caller(host: StandInHost) -> None:
+    """Nothing is kept, nothing is streamed."""
+    prepared = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
+
+    report_request(prepared)
+
+    [(_, line)] = lines_of(prepared)
+    assert "1 tools, stream False, " in line
+    assert line.endswith("stored False, native False")
+
+
+async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
+    """With the tokens, if they are known, and OpenAI's own id."""
+    prepared = await job_of()
+    output = (message("1", "Hello."),)
+    usage, trace = Usage(10, 5, 15), Trace("req_1")
+    ended = RunDone(COMPLETED, usage, output=output, trace=trace)
+
+    assert report_end(prepared, ended) == ended
+    assert report_end(prepared, ended._replace(usage=None)).usage is None
+
+    assert lines_of(prepared) == [
+        ("DEBUG", "completed, 15 tokens, request id req_1"),
+        ("DEBUG", "completed, request id req_1"),
+    ]
+
+
+async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
+    """Once, and only where they are much of the input."""
+    wide: dict[str, object] = {"parameters": {}, "description": "w" * 2000}
+    names = [f"get_{number}" for number in range(28)]
+    tools = [{"type": "function", "function": {**wide, "name": n}} for n in names]
+    valves = Valves.model_validate({"API_KEY": KEY})
+    used = Usage(20_000, 5, 20_005)
+    ended = RunDone(COMPLETED, used, usages=(used,), output=(message("1", "Hello."),))
+
+    async def remark(*said: str, offered: int = 28, usage: Usage = used) -> str:
+        call = call_of(chat(*said, tools=tools[:offered]), valves)
+        end = ended._replace(usage=usage)
+        return report_end(await build_chat_request(call), end).usage_note
+
+    told = await remark(DIARY)
+    assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", told)
+    assert "about 1,500 tokens" in await remark(DIARY, usage=Usage(1500, 5, 1505))
+    assert await remark(DIARY, "Yes.", "And?") == ""
+    assert await remark(DIARY, offered=1) == ""
+
+
+@pytest.mark.parametrize(
+    ("removed", "level"),
+    [
+        ({"prefix_mismatch": 2, "turn_boundary": 1}, "WARNING"),
+        ({"turn_boundary": 3}, "DEBUG"),
+    ],
+)
+async def test_reasoning_that_the_api_left_out_is_told(
+    removed: dict[str, int], level: str, host: StandInHost
+) -> None:
+    """That past turns leave may be what was asked for."""
+    prepared = await job_of()
+
+    report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
+
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    counted = removed if level == "WARNING" else {}
+    assert prepared.call.capabilities.dropped == counted
+    told = f"the API left out earlier reasoning of the input: {counts}"
+    assert lines_of(prepared)[0] == (level, told)
+
+
+async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
+    host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Everything else of the end stays as it was."""
+    prepared = await job_of()
+
+    ended = report_end(prepared, FAILED)
+
+    sentence = f"{FAILED.ending.sentence} (Error id: {RUN_ID})"
+    assert ended == FAILED._replace(ending=FAILED.ending._replace(sentence=sentence))
+    [line] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert line == (
+        f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
+        "param input, request id req_1. "
+        f"The server said: {DIARY}, key [redacted]"
+    )
+
+
+async def test_words_of_the_server_are_in_the_log_without_secrets(
+    host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On one line, with what they are about; a code may be none."""
+    prepared = await job_of()
+    said = f"No.\nkey {KEY}, Bearer sk-proj-abcdefghijklmnopqrstuv1234567890"
+    odd = ApiError(DIARY, f"Bearer {KEY}", KEY, said)
+    trace = Trace("req_1", "", 400, odd, subject="tools[3] is get_weather.")
+
+    report_end(prepared, FAILED._replace(trace=trace))
+
+    for told in (caplog.text, prepared.call.log.text()):
+        [line] = told.strip().splitlines()
+        assert "HTTP 400, code None, type None, param None" in line
+        assert "The server said: tools[3] is get_weather. No." in line
+        assert DIARY not in told
+        assert KEY not in told
+        assert "sk-proj" not in told
+
+
+@pytest.mark.parametrize("length", [500, 1_000_000])
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_words_of_the_server_are_cut(
+    length: int, role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A secret that lies across the cut is in no line, either."""
+    prepared = await build_chat_request(asked(caller=by(role)))
+    said = ("x " * length)[: 500 - len(KEY) // 2] + KEY + "y" * length
+    trace = Trace("req_1", "", 400, ApiError(message=said))
+
+    ended = report_end(prepared, FAILED._replace(trace=trace))
+
+    for told in (caplog.text, ended.ending.sentence):
+        assert len(told) < 1000
+        assert KEY[:8] not in told
+
+
+def by(role: str) -> Caller:
+    """A person of this role."""
+    return Caller(
+        MODEL, "user-1", "chat-1", "m-1", streams=True, is_admin=role == "admin"
+    )
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_words_of_the_server_are_shown_to_administrators(
+    role: str, host: StandInHost
+) -> None:
+    """Others get the sentence: the words may quote what is set for everybody."""
+    prepared = await build_chat_request(asked(caller=by(role)))
+
+    sentence = report_end(prepared, FAILED).ending.sentence
+
+    words = f" The server said: {DIARY}, key [redacted]" if role == "admin" else ""
+    assert sentence == f"{FAILED.ending.sentence} (Error id: {RUN_ID}){words}"
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_a_server_that_said_nothing_is_not_quoted(
+    role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The sentence is all there is."""
+    prepared = await build_chat_request(asked(caller=by(role)))
+
+    sentence = report_end(prepared, RunDone(CUT)).ending.sentence
+
+    assert sentence == f"{CUT.sentence} (Error id: {RUN_ID})"
+    assert "The server said" not in caplog.text
+
+
+async def test_refusal_of_ours_is_told_with_the_same_id(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In the chat and in the log."""
+    question = asked()
+
+    sentence = report_exception(question.log, InvalidRequest("No key yet."))
+
+    assert sentence == f"No key yet. (Error id: {RUN_ID})"
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == f"{RUN_ID} nothing was sent: No key yet."
+
+
+# ---------------------------------------------------------------- audit log
+
+
+@pytest.mark.parametrize("by", ["valve", "environment"])
+async def test_audit_log_has_a_line_for_request_and_end(
+    by: str,
+    host: StandInHost,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Under the id of the run, whatever the level of the log is."""
+    if by == "environment":
+        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", "true")
+    prepared = await job_of(
+        {"EXPERT_JSON": expert(audit_log=by == "valve"), "LOG_LEVEL": "CRITICAL"}
+    )
+
+    report_request(prepared)
+    report_end(
+        prepared, RunDone(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200))
+    )
+    report_end(prepared, FAILED)
+
+    request, success, error = audited(caplog)
+    assert len(caplog.records) == 3
+    assert request["event"] == "responses_api_request"
+    assert (request["tool_count"], request["input_message_count"]) == (1, 1)
+    assert success["event"] == "responses_api_success"
+    assert success["response_model"] == "gpt-5.6-sol-2026"
+    assert error["event"] == "responses_api_error"
+    assert (error["status_code"], error["code"]) == (200, "rate_limit_exceeded")
+    for line in (request, success, error):
+        assert line["request_id"] == RUN_ID
+        assert line["model"] == "gpt-5.6-sol"
+        assert line["base_url_host"] == "api.openai.com"
+    assert DIARY not in caplog.text
+    assert KEY not in caplog.text
+
+
+async def test_audit_log_is_silent_unless_it_is_wanted(
+    host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other lines come all the same."""
+    prepared = await job_of()
+
+    report_request(prepared)
+    report_end(prepared, RunDone(COMPLETED))
+    report_end(prepared, FAILED)
+
+    assert audited(caplog) == []
+    assert len(caplog.records) == 3
+
+
+async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
+    """They belong to the server's log alone."""
+    prepared = await job_of({"EXPERT_JSON": expert(audit_log=True)})
+
+    report_request(prepared)
+
+    assert "responses_api_request" not in prepared.call.log.text()

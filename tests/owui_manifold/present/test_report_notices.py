@@ -1,0 +1,169 @@
+"""What a person is told above an answer."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from calls.outcomes import chunks_of, errors, host_events, statuses
+from calls.sample import IDS, TOOL, USER, chat
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+ADMIN = {**USER, "role": "admin"}
+
+
+async def lines(pipe: Pipe, user: dict[str, Any] = ADMIN, **metadata: Any) -> list[str]:
+    """Return the status lines of an answer."""
+    given = {"__user__": user, "__metadata__": {**IDS, **metadata}}
+    return statuses(await chunks_of(pipe, chat("Hi"), **given))
+
+
+async def test_shutdown_of_a_model_is_announced(pipe: Pipe) -> None:
+    """Everybody sees it, because everybody can choose another."""
+    said = '{"gpt-5.6-sol": {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}}'
+    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": said})
+    expected = "GPT-5.6 Sol was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
+    assert await lines(pipe, USER) == [expected]
+
+
+async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
+    """As soon as the list of models has told it."""
+    never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
+    more = {"MODEL_OVERRIDES_JSON": never, "MODEL_ID": "auto"}
+    pipe.valves = pipe.valves.model_copy(update=more)
+    body, given = chat("Hi"), {"__user__": USER, "__metadata__": IDS}
+    body["model"] = "my_pipe.gpt-5"
+    assert statuses(await chunks_of(pipe, body, **given)) == []
+
+    pipe.pipes()
+    await asyncio.gather(*pipe._connections._pool()._tasks)
+
+    [told] = statuses(await chunks_of(pipe, body, **given))
+    assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in told
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-image-1.5", "gpt-image-1.5-2025-12-16", "chatgpt-image-latest"]
+)
+async def test_shutdown_of_an_image_model_is_announced_to_administrators(
+    pipe: Pipe, model: str
+) -> None:
+    """Administrators are told once, in time."""
+    options = {"IMAGE_GENERATION_OPTIONS": f'{{"model": "{model}"}}'}
+    pipe.valves = pipe.valves.model_copy(update=options)
+
+    assert await lines(pipe, USER) == []
+    [told] = await lines(pipe)
+
+    assert told.startswith(f"IMAGE_GENERATION_OPTIONS: {model} ")
+    assert (
+        "switched off on 2026-12-01. Use gpt-image-2.6-sunburst or -flare instead."
+        in told
+    )
+    assert await lines(pipe) == []
+
+
+@pytest.mark.parametrize(
+    "options", ["", "no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
+)
+async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
+    """Nothing is said of them."""
+    given = {"IMAGE_GENERATION_OPTIONS": options}
+    pipe.valves = pipe.valves.model_copy(update=given)
+    told = await lines(pipe)
+    assert not [line for line in told if "switched off" in line]
+
+
+async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
+    """Only administrators see them."""
+    prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
+    wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
+    pipe.valves = pipe.valves.model_copy(update=wrong)
+    told = {"version": 99}
+
+    first, second, third = await lines(pipe, openai_responses=told)
+
+    assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
+    assert second.startswith("The switches of the composer do nothing: ")
+    assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
+    assert await lines(pipe, USER, openai_responses=told) == []
+
+
+async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
+    """No model can be named."""
+    pipe.valves = pipe.valves.model_copy(update={"CUSTOM_MODEL_PRICING_JSON": "{"})
+
+    [told] = await lines(pipe)
+
+    assert told.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
+
+
+async def test_unreadable_rule_is_reported_to_administrators(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Administrators see which entry to correct, in the chat and in the log."""
+    rules = {"TOOL_APPROVAL": "read_*=auto, delete_*:ask"}
+    pipe.valves = pipe.valves.model_copy(update=rules)
+
+    [told] = await lines(pipe)
+
+    assert told.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
+    assert "in the valves of this pipe" in told
+    assert told in caplog.text
+    assert await lines(pipe, USER) == []
+
+
+async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
+    """The page shows that one; the others are there after a click."""
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})
+    given = {"__user__": ADMIN, "__metadata__": IDS}
+    shown = host_events(await chunks_of(pipe, chat("Hi"), **given), "status")
+
+    finished, notice = [line["description"] for line in shown]
+    assert finished.startswith("Finished in")
+    assert notice.startswith("USER_MAY_CHANGE contains unknown names: efort")
+
+
+async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
+    """Not a note behind it, which the page shows after a click."""
+    names = [f"tool_{number}" for number in range(130)]
+    spec: Any = TOOL["function"]
+    tools = [{**TOOL, "function": {**spec, "name": name}} for name in names]
+    given = {"__user__": USER, "__metadata__": IDS}
+    chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
+
+    lines = [line["description"] for line in host_events(chunks, "status")]
+    assert lines[0].startswith("Finished in")
+    assert lines[1:] == [
+        "Left out: 2 of this chat's 130 tools, because the API takes at most 128. "
+        "Switch off tools that this chat does not need."
+    ]
+
+
+async def test_answer_without_news_has_no_notice(pipe: Pipe) -> None:
+    """Nothing stands above it."""
+    assert await lines(pipe) == []
+
+
+async def test_invalid_values_are_not_sent_and_logged_once(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They never leave; the log says it once for each user and value."""
+    wrong: dict[str, Any] = {
+        **{"temperature": "hot", "top_p": 7, "max_tokens": 5, "verbosity": "huge"},
+        **{"parallel_tool_calls": "yes", "reasoning_effort": "ultra", "tool_choice": 7},
+        **{"reasoning_summary": "long", "response_format": {"type": "yaml"}},
+    }
+    body = chat("Hi", model="f.gpt-5.2", **wrong)
+
+    for _ in range(2):
+        assert not errors(await chunks_of(pipe, body, __user__=USER))
+
+    told = [line for line in caplog.messages if "cannot be sent" in line]
+    assert len(told) == len(wrong)
+    assert all(f"user {USER['id']}: The setting " in line for line in told)
+    assert "hot" not in caplog.text
+    assert [request.status for request in sim.requests] == [200, 200]

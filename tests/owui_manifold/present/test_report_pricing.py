@@ -1,0 +1,63 @@
+"""The cost of an answer, shown where it is wanted and known."""
+
+from typing import Any
+
+import pytest
+
+from calls.sample import call_of, chat
+from openai_responses.endings import COMPLETED
+from openai_responses.loop.events import RunDone
+from openai_responses.models.usage import Usage
+from owui_manifold.call.valves import Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.present.report import report_end
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+USED = Usage(input=250_000, output=0, total=250_000)
+ENDED = RunDone(COMPLETED, USED, usages=(USED,))
+
+
+async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
+    """Return what is shown for an answer of gpt-5.6-sol."""
+    valves = Valves.model_validate({"API_KEY": "sk-1", **given})
+    prepared = await build_chat_request(call_of(chat("Hi"), valves))
+    return report_end(prepared, ended).cost
+
+
+async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:
+    """By the catalog's prices."""
+    assert await cost() is None
+    assert await cost(SHOW_COST=True) == pytest.approx(1.0)
+
+
+async def test_own_prices_win(host: StandInHost) -> None:
+    """For the model that is named."""
+    own = '{"gpt-5.6-sol": {"input": 1, "output": 1}}'
+    given: dict[str, Any] = {"SHOW_COST": True, "CUSTOM_MODEL_PRICING_JSON": own}
+    assert await cost(**given) == pytest.approx(0.25)
+
+
+async def test_another_tier_has_other_prices(host: StandInHost) -> None:
+    """The tier that the server names counts; without one it is what was asked for."""
+    given: dict[str, Any] = {"SHOW_COST": True, "SERVICE_TIER": "flex"}
+    assert await cost(**given) == pytest.approx(0.5)
+    served = ENDED._replace(usages=(USED._replace(tier="default"),))
+    assert await cost(served, **given) == pytest.approx(1.0)
+
+
+async def test_a_region_costs_more(host: StandInHost) -> None:
+    """As OpenAI bills it."""
+    region = "https://eu.api.openai.com/v1"
+    assert await cost(SHOW_COST=True, BASE_URL=region) == pytest.approx(1.1)
+
+
+async def test_without_usage_there_is_no_cost(host: StandInHost) -> None:
+    """Other servers do not count."""
+    assert await cost(RunDone(COMPLETED), SHOW_COST=True) is None
+
+
+async def test_prices_that_cannot_be_read(host: StandInHost) -> None:
+    """The answer is there: only the log says what is wrong."""
+    assert await cost(SHOW_COST=True, CUSTOM_MODEL_PRICING_JSON="{") is None

@@ -1,0 +1,362 @@
+"""A marker is shown where its items were; the host stores them beside the text."""
+
+import asyncio
+import re
+from contextlib import aclosing
+from math import inf
+from typing import Any
+
+import pytest
+
+from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
+from openai_responses.items import is_call
+from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.requests.replay import strip_for_replay
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone, TextDelta
+from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
+from owui_chat.storage.markers import split_at_markers
+from owui_chat.storage.records import message_key, read_records
+from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from simulator import Simulator
+from stand_in.host import StandInHost, host_callable
+from stand_in.signing import SIGN
+from upstream.server import until
+
+pytestmark = pytest.mark.asyncio
+
+
+Pair = tuple[AnswerEvent, str]
+
+
+async def all_told(call: CheckedCall, connections: Connections) -> list[Pair]:
+    """A whole answer."""
+    pairs: list[Pair] = []
+    line = ""
+    async for event in answer_events(await build_chat_request(call), connections):
+        if isinstance(event, Marker):
+            line = event.text
+        else:
+            pairs.append((event, line))
+            line = ""
+    return pairs
+
+
+def markers_of(pairs: list[Pair]) -> list[str]:
+    """The markers of an answer."""
+    return [line for _, line in pairs if line]
+
+
+def is_text(event: AnswerEvent) -> bool:
+    """Whether it shows a piece of the answer's own text."""
+    return isinstance(event, TextDelta) and event.kind == "text"
+
+
+async def test_marker_stands_before_the_first_text(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """And names what the chat holds by then."""
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
+
+    [line] = markers_of(pairs)
+    [first] = [event for event, found in pairs if found]
+    assert isinstance(first, TextDelta)
+    assert first == next(
+        e for e, _ in pairs if isinstance(e, TextDelta) and e.kind == "text"
+    )
+    [named] = split_at_markers(line)
+    [record] = read_records(host.kept, SIGN).values()
+    assert named.ulid == record.ulid
+    ended = [e.item for e, _ in pairs if isinstance(e, ItemDone)]
+    assert record.payload[0] == strip_for_replay(ended[0])
+    assert record.model == MODEL
+    assert record.origin.family == "gpt-5.6-sol"
+    assert record.origin.endpoint == "127.0.0.1"
+    assert len(record.origin.account) == 16
+
+
+@pytest.mark.parametrize("refusals", [0, 2])
+async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
+    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The end waits, and tries again what was refused."""
+    host.chats.refusing, host.chats.unlocked = refusals, asyncio.Event()
+    shown: list[AnswerEvent] = []
+
+    async with asyncio.timeout(60):
+        prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
+        async for event in answer_events(prepared, connections):
+            shown.append(event)
+            if is_text(event) and not host.chats.unlocked.is_set():
+                assert host.chats.writes == []
+                host.chats.unlocked.set()
+
+    [marker] = [event for event in shown if isinstance(event, Marker)]
+    [named] = split_at_markers(marker.text)
+    assert named.ulid in read_records(host.kept, SIGN)
+
+
+async def test_stop_right_after_the_first_text_loses_no_record(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Neither one that is being written, nor the marker's that was shown."""
+    host.chats.unlocked = asyncio.Event()
+    prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
+
+    async with asyncio.timeout(60):
+        async with aclosing(answer_events(prepared, connections)) as events:
+            async for event in events:
+                if is_text(event):
+                    break
+        host.chats.unlocked.set()
+        await until(lambda: bool(host.kept))
+
+    [record] = read_records(host.kept, SIGN).values()
+    assert record.payload[0]["type"] == "reasoning"
+
+
+async def test_exception_of_the_database_ends_no_answer_that_goes_on(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What could not be written beside the text is written at the end."""
+    write, failures = host.chats.update_chat_by_id, [OSError("canary")]
+
+    async def fail_once(*given: Any, **named: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await write(*given, **named)
+
+    monkeypatch.setattr(host.chats, "update_chat_by_id", fail_once)
+
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
+
+    assert isinstance(pairs[-1][0], RunDone)
+    assert len(read_records(host.kept, SIGN)) == 1
+
+
+async def test_answer_is_whole_where_the_host_stores_nothing(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Whoever looks for the cause finds a line in the log."""
+    host.chats.refusing = inf
+    call = call_of(chat("Hi"), valves_for(sim))
+
+    pairs = await all_told(call, connections)
+
+    assert isinstance(pairs[-1][0], RunDone)
+    assert pairs[-1][0].ending.kind == "completed"
+    assert host.kept == {}
+    assert "Open WebUI refused to store" in call.log.text()
+
+
+@pytest.mark.parametrize("refusals", [1, 3])
+async def test_refused_items_are_stored_by_the_end_of_the_answer(
+    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Their marker stands where it would have stood."""
+    host.chats.refusing = refusals
+    call = call_of(chat("Hi"), valves_for(sim))
+
+    pairs = await all_told(call, connections)
+
+    [(begun, line)] = [(event, line) for event, line in pairs if line]
+    assert isinstance(begun, TextDelta)
+    [named] = split_at_markers(line)
+    [record] = read_records(host.kept, SIGN).values()
+    assert named.ulid == record.ulid
+    assert "refused" not in call.log.text()
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True),
+        Caller(MODEL, "user-1", "", "", streams=True),
+        Caller(MODEL, "user-2", "chat-1", "m-1", streams=True),
+    ],
+    ids=["temporary", "plain HTTP", "another user's"],
+)
+async def test_chat_without_a_row_gets_no_marker(
+    caller: Caller, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """There is nothing that it could name."""
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim), caller), connections)
+
+    assert markers_of(pairs) == []
+    assert host.chats.writes == []
+
+
+async def test_amended_record_is_written_without_a_second_marker(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """A refusal is known as one only at its end."""
+    pairs = await all_told(call_of(chat("sim:refusal"), valves_for(sim)), connections)
+
+    assert len(markers_of(pairs)) == 1
+    first, second = host.chats.writes
+    assert list(first) == list(second) == [message_key("m-1")]
+    [record] = read_records(host.kept, SIGN).values()
+    assert record.payload[-1]["content"][0]["type"] == "refusal"
+
+
+async def test_answer_holds_its_own_items_where_the_valve_says_so(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Right behind the first text that they belong to, and again as it ended."""
+    valves = valves_for(sim, HISTORY_CARRIER="output")
+
+    pairs = await all_told(call_of(chat("sim:refusal"), valves), connections)
+
+    events = [event for event, _ in pairs]
+    first, again = [event for event in events if isinstance(event, StoredRecord)]
+    text = events[events.index(first) - 1]
+    assert isinstance(text, TextDelta)
+    assert first.output_index == text.output_index == again.output_index
+    assert first.item["id"] == again.item["id"]
+    assert first.item["kept"] != again.item["kept"]
+    assert markers_of(pairs) == []
+    assert host.chats.writes == []
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "persist", "carried"),
+    [
+        ("temporary:1", "conversation", 1),
+        ("temporary:1", "response", 0),
+        ("", "conversation", 0),
+        ("chat-1", "conversation", 0),
+    ],
+)
+async def test_turns_are_carried_where_nothing_else_keeps_them(
+    chat_id: str,
+    persist: str,
+    carried: int,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """As long as the host reads the answer, and reasoning may be remembered."""
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+    caller = Caller(MODEL, "user-1", chat_id, "m-1", streams=True)
+
+    pairs = await all_told(call_of(chat("Hi"), valves, caller), connections)
+
+    assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
+
+
+@pytest.mark.parametrize("persist", ["response", "disabled"])
+async def test_reasoning_that_is_not_kept_is_in_no_row(
+    persist: str, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Not for a moment."""
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+
+    await all_told(call_of(chat("sim:commentary"), valves), connections)
+
+    assert "encrypted_content" not in str(host.chats.writes)
+
+
+async def test_calls_of_a_plain_caller_are_the_callers(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """They stay open, and nothing is kept."""
+    caller = Caller(MODEL, "user-1", streams=True)
+    body = chat("sim:tool", tools=[TOOL])
+
+    pairs = await all_told(call_of(body, valves_for(sim), caller), connections)
+
+    ended = pairs[-1][0]
+    assert isinstance(ended, RunDone)
+    assert [item["type"] for item in ended.output] == ["reasoning", "function_call"]
+    assert markers_of(pairs) == []
+
+
+@pytest.mark.parametrize(
+    ("sources", "number"),
+    [([{"document": ["x"], "metadata": [{"source": "kept.pdf"}]}], 2), (None, 1)],
+    ids=["retrieved", "none"],
+)
+async def test_sources_that_the_host_retrieved_are_counted(
+    sources: object,
+    number: int,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """The page has numbered them already; for none the host has a null."""
+    metadata = {"user_id": "user-1", **IDS, "sources": sources}
+    call = call_of(
+        chat("sim:web-search"),
+        valves_for(sim, ENABLE_WEB_SEARCH=True),
+        host=host_context(metadata=metadata),
+    )
+
+    pairs = await all_told(call, connections)
+
+    text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
+    assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
+
+
+async def test_leaving_early_closes_the_connection(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The work upstream ends with it."""
+    prepared = await build_chat_request(call_of(chat("sim:slow"), valves_for(sim)))
+
+    async with aclosing(answer_events(prepared, connections)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+
+    left = await sim.closed_early()
+    assert left.scenario == "slow"
+
+
+def look(city: str) -> str:
+    """The weather."""
+    return f"Rain in {city}."
+
+
+def with_tool(scenario: str, sim: Simulator, **valves: Any) -> CheckedCall:
+    """A chat whose tool the pipe runs itself."""
+    tool = {"callable": host_callable(look), "spec": TOOL["function"]}
+    body = chat(f"sim:{scenario}", tools=[TOOL])
+    context = host_context({"get_weather": tool})
+    return call_of(body, valves_for(sim, **valves), host=context)
+
+
+@pytest.mark.parametrize("scenario", ["tool", "tool-twice", "parallel"])
+async def test_marker_behind_rounds_of_tools_names_all_that_waited(
+    scenario: str, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """And no output: the chat has it."""
+    pairs = await all_told(with_tool(scenario, sim), connections)
+
+    assert any(isinstance(event, ToolOutput) for event, _ in pairs)
+    assert len(markers_of(pairs)) == 1
+    [record] = read_records(host.kept, SIGN).values()
+    ended = {e.output_index: e.item for e, _ in pairs if isinstance(e, ItemDone)}
+    items = [ended[index] for index in sorted(ended)]
+    waited = [strip_for_replay(item) for item in items if item["type"] != "message"]
+    assert list(record.payload[: len(waited)]) == waited
+
+
+async def test_calls_that_no_text_follows_are_kept(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """No text follows them; their outputs are in the chat."""
+    pairs = await all_told(
+        with_tool("tool-forever", sim, MAX_FUNCTION_CALL_LOOPS=1), connections
+    )
+
+    event, line = pairs[-1]
+    assert isinstance(event, RunDone)
+    [named] = split_at_markers(line)
+    kept = read_records(host.kept, SIGN)[named.ulid].payload
+    calls = [item["call_id"] for item in kept if is_call(item)]
+    assert calls == [i["call_id"] for i in event.output if is_call(i)]

@@ -1,0 +1,183 @@
+"""The answer to `/check`: each piece of the set-up, tried out."""
+
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from calls.sample import call_of, chat
+from openai_responses.loop.events import RunDone
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.run.checkup import run_diagnostics
+from simulator import Simulator
+from upstream.server import KEY, Upstream
+
+pytestmark = pytest.mark.asyncio
+
+MODEL = "gpt-5"
+ADMIN = Caller(f"my_pipe.{MODEL}", "user-1", "chat-1", "m-1", is_admin=True)
+
+
+async def findings(
+    base_url: str, key: str, dropped: dict[str, int] | None = None, /, **valves: Any
+) -> str:
+    """Return the text that an administrator reads."""
+    connections = Connections()
+    given = {"BASE_URL": base_url, "API_KEY": key, "MODEL_ID": f"auto, {MODEL}"}
+    call = call_of(chat("/check"), Valves.model_validate({**given, **valves}), ADMIN)
+    call.capabilities.dropped.update(dropped or {})
+    events = run_diagnostics(call, connections)
+    shown = [event async for event in events]
+    await connections.close()
+    ended = shown[-1]
+    assert isinstance(ended, RunDone)
+    assert not ended.ending.is_failure
+    text = "".join(event.text for event in shown if isinstance(event, TextDelta))
+    assert ended.output[0]["content"][0]["text"] == text
+    return text
+
+
+async def test_working_setup_passes_every_check() -> None:
+    """Every line says so, and what was sent is small and stored nowhere."""
+    async with Simulator() as sim:
+        text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
+        bodies = [request.body for request in sim.requests if request.body]
+
+    lines = text.strip().splitlines()[2:]
+    heads = [line.split("**")[1] for line in lines]
+    assert heads == [
+        "The key",
+        "A small request",
+        "Streaming",
+        "Summaries",
+        "web_search",
+        "Earlier reasoning",
+    ]
+    assert all("✅" in line for line in lines)
+    assert len(bodies) == 4
+    assert all(body["store"] is False for body in bodies)
+    assert all(body["max_output_tokens"] == 16 for body in bodies)
+
+
+async def test_dropped_reasoning_is_counted_by_cause() -> None:
+    """How much of it and why, since the pipe was started."""
+    async with Simulator() as sim:
+        dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
+        text = await findings(sim.base_url, sim.api_key, dropped)
+
+    assert (
+        "❌ **Earlier reasoning**: The API left some out since the last start: "
+        "3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
+    )
+
+
+async def test_models_that_the_key_lacks_are_named() -> None:
+    """They are named, before a user finds out."""
+    async with Simulator() as sim:
+        names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
+        text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
+
+    assert "⚠️ **The key**: It is accepted, but not listed: gpt-6.1-sol. " in text
+    assert "change MODEL_ID" in text
+
+
+async def test_wrong_key_ends_the_check() -> None:
+    """The sentence of a chat stands there, the key does not; nothing more is tried."""
+    async with Simulator() as sim:
+        text = await findings(sim.base_url, "sk-wrong-CANARY")
+
+    assert text.count("❌") == 1
+    assert "API_KEY" in text
+    assert "CANARY" not in text
+    assert "Streaming" not in text
+
+
+def refusing(param: str, code: str) -> Any:
+    """Return a server that refuses requests with something in them, and their text."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.json_response({"data": [{"id": MODEL}]})
+        body = await request.json()
+        refused = body.get("stream") if param == "stream" else body.get(param)
+        if refused:
+            error = {"code": code, "param": f"{param}.summary", "message": "CANARY"}
+            error["param"] = param if param == "stream" else error["param"]
+            return web.json_response({"error": error}, status=400)
+        message = {"type": "message", "role": "assistant", "content": []}
+        return web.json_response({"status": "completed", "output": [message]})
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("param", "missing", "advice", "works"),
+    [
+        (
+            "reasoning",
+            "Summaries",
+            "or set REASONING_SUMMARY to `disabled`.",
+            "A small request",
+        ),
+        ("stream", "Streaming", "or turn off ENABLE_STREAM.", "Summaries"),
+    ],
+)
+async def test_unverified_organization_is_told_what_is_missing(
+    param: str, missing: str, advice: str, works: str
+) -> None:
+    """A chat goes on without it, and the other lines still come."""
+    async with Upstream(refusing(param, "unsupported_value")) as upstream:
+        text = await findings(upstream.base_url, KEY)
+
+    [line] = [line for line in text.splitlines() if f"❌ **{missing}**" in line]
+    assert line.endswith(advice)
+    assert f"✅ **{works}**" in text
+    assert "CANARY" not in text
+
+
+async def test_refused_hosted_tools_are_named() -> None:
+    """It is named by its type, a remote server by its label."""
+    servers = '{"server_label": "wiki", "server_url": "https://wiki.example/mcp"}'
+    tools = {"ENABLE_WEB_SEARCH": True, "REMOTE_MCP_SERVERS_JSON": servers}
+    async with Upstream(refusing("tools", "invalid_value")) as upstream:
+        text = await findings(upstream.base_url, KEY, **tools)
+
+    lines = [line for line in text.splitlines() if line.startswith("- ❌")]
+    assert [line.split("**")[1] for line in lines] == ["web_search", "wiki"]
+    assert lines[0].endswith("or turn off ENABLE_WEB_SEARCH.")
+    assert lines[1].endswith("Check REMOTE_MCP_SERVERS_JSON.")
+
+
+async def test_server_without_a_list_of_models_passes() -> None:
+    """Other servers have none; the requests are what counts."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.Response(status=404)
+        return web.json_response({"status": "completed", "output": []})
+
+    async with Upstream(answer) as upstream:
+        text = await findings(upstream.base_url, KEY)
+
+    assert "✅ **The list of models**: This server lists no models." in text
+    assert "✅ **A small request**" in text
+
+
+async def test_request_is_repeated_without_a_limit_that_is_too_low() -> None:
+    """The same request is tried without it, before it counts as failed."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.json_response({"data": [{"id": MODEL}]})
+        if "max_output_tokens" in await request.json():
+            error = {"message": "max_output_tokens must be at least 64"}
+            return web.json_response({"error": error}, status=500)
+        return web.json_response({"status": "completed", "output": []})
+
+    async with Upstream(answer) as upstream:
+        text = await findings(upstream.base_url, KEY)
+
+    assert "❌" not in text

@@ -1,0 +1,109 @@
+"""What the page says while nothing comes, and that it is hidden afterwards."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from calls.outcomes import NATIVE, chunks_of, closings, errors, host_events, statuses
+from calls.sample import TOOL, chat, valves_for
+from calls.valves import expert
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import host_callable
+
+pytestmark = pytest.mark.asyncio
+
+SILENT = "The server has been silent for {}; the model may still be thinking."
+
+
+class Page:
+    """Takes what is told beside the stream."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.hidden = False
+        self.changed = asyncio.Event()
+
+    async def __call__(self, event: dict[str, Any]) -> None:
+        """Take one event."""
+        assert event["type"] == "status"
+        self.hidden = bool(event["data"].get("hidden"))
+        self.lines += [event["data"]["description"]] * (not self.hidden)
+        self.changed.set()
+
+    async def answer(self, pipe: Pipe, text: str, **given: Any) -> list[dict[str, Any]]:
+        """Return the chunks of an answer that this page waits for."""
+        body = chat(text, tools=[TOOL])
+        return await chunks_of(pipe, body, **NATIVE, **given, __event_emitter__=self)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_silence_is_told_now_and_then(
+    streams: bool, pipe: Pipe, sim: Simulator
+) -> None:
+    """From 20 s on, less and less often, until the server speaks."""
+    pipe.valves, page = valves_for(sim, ENABLE_STREAM=streams), Page()
+
+    chunks = await page.answer(pipe, "sim:chat,wait=100000")
+
+    assert page.lines == [SILENT.format("20 s"), SILENT.format("1 min")]
+    assert [line.get("hidden") for line in host_events(chunks, "status")] == [
+        True,
+        None,
+    ]
+    assert len(closings(chunks)) == 1
+
+
+async def test_a_silence_that_does_not_end(pipe: Pipe) -> None:
+    """The line goes with the answer, which has a sentence of its own."""
+    page = Page()
+
+    chunks = await page.answer(pipe, "sim:stall")
+
+    times = ("20 s", "1 min", "3 min")
+    assert page.lines == [SILENT.format(time) for time in times]
+    assert "stopped sending in the middle of the answer" in errors(chunks)[0]
+    assert host_events(chunks, "status")[-1]["hidden"]
+
+
+async def test_time_of_tools_and_of_waits_is_no_silence(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The server has nothing to say meanwhile."""
+    pipe.valves, page = valves_for(sim, EXPERT_JSON=expert(max_retries=1)), Page()
+
+    async def slow(city: str) -> str:
+        await asyncio.sleep(100)
+        return city
+
+    tool = {"callable": host_callable(slow), "spec": TOOL["function"]}
+    await page.answer(pipe, "sim:tool", __tools__={"get_weather": tool})
+    chunks = await page.answer(pipe, "sim:chat,status=503,times=1,retry-after=50")
+
+    assert page.lines == []
+    assert statuses(chunks)[0].endswith("Trying again in 50 s.")
+
+
+async def test_stop_hides_the_line(pipe: Pipe) -> None:
+    """The answer has ended, and nobody waits any more."""
+    page = Page()
+    answer = asyncio.create_task(page.answer(pipe, "sim:stall"))
+    await asyncio.wait_for(page.changed.wait(), 60)
+    page.changed.clear()
+
+    answer.cancel()
+    await asyncio.wait_for(page.changed.wait(), 60)
+
+    assert page.lines == [SILENT.format("20 s")]
+    assert page.hidden
+
+
+async def test_nobody_else_is_told(pipe: Pipe) -> None:
+    """A title is no answer that somebody waits for."""
+    page = Page()
+    body = chat("sim:chat,wait=30000")
+    await pipe.pipe(body, **NATIVE, __task__="title", __event_emitter__=page)
+
+    assert page.lines == []
+    assert not page.hidden

@@ -1,0 +1,380 @@
+"""What is counted of answers, what limits refuse, and what `/usage` tells."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from calls.outcomes import (
+    chunks_of,
+    errors,
+    grown,
+    result_of,
+    split_id,
+    statuses,
+)
+from calls.sample import IDS, TOOL, USER, chat, valves_for
+from openai_responses.clock import utc_today
+from owui_administration.filter import Filter
+from owui_administration.usage_table import OWN_ROWS, UsageRow
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import StandInHost, host_callable, host_request
+from stand_in.usage_database import UsageDatabase
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+ID = "openai_responses_administration"
+NATIVE: Json = {
+    "__user__": USER,
+    "__metadata__": IDS,
+    "__request__": host_request(),
+}
+DAY = utc_today().isoformat()
+ADMIN: Json = {**NATIVE, "__user__": {**USER, "id": "admin", "role": "admin"}}
+FREE = {"money": 1000, "per": "month", "show": True}
+SPENT = UsageRow("user-1", DAY, "gpt-5.2", 1, 500, 0, 500, 2_000_000)
+
+
+@pytest.fixture
+def database(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> UsageDatabase:
+    """The host's database."""
+    return UsageDatabase(monkeypatch, host)
+
+
+@pytest.fixture
+def administration(host: StandInHost, database: UsageDatabase) -> Filter:
+    """The filter, active, with a limit that is far away."""
+    host.filters.active = {ID: (made := Filter())}
+    limit(host, FREE)
+    return made
+
+
+@pytest.fixture
+def limited(pipe: Pipe, administration: Filter) -> Pipe:
+    """The pipe beside it."""
+    return pipe
+
+
+def limit(host: StandInHost, *rules: Json) -> None:
+    """Set the rules as an administrator does."""
+    host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
+
+
+async def counted(asked: Filter, user_id: str = "user-1") -> list[UsageRow]:
+    """What the table has of a user, as soon as it is written."""
+    rows = await asked._usage.rows(OWN_ROWS, user_id=user_id, day="2026")
+    return sorted(rows)
+
+
+async def refusal(pipe: Pipe, body: Json | None = None, **given: Any) -> str:
+    """The sentence in place of an answer."""
+    [sentence] = errors(await chunks_of(pipe, body or chat("Hi"), **(given or NATIVE)))
+    return split_id(sentence)[0]
+
+
+def usage_of(sim: Simulator) -> list[Json]:
+    """What the API counted, response by response."""
+    return [request.response["usage"] for request in sim.requests if request.response]
+
+
+# ---------------------------------------------------------------- counting
+
+
+async def test_nothing_is_counted_without_the_valve(
+    pipe: Pipe, host: StandInHost, database: UsageDatabase
+) -> None:
+    """The host's database is not touched, and `/usage` is a text like any other."""
+    chunks = await chunks_of(pipe, chat("/usage"), **NATIVE)
+
+    assert "This is turn 1." in grown(chunks)
+    assert database.opened == 0
+
+
+async def test_answers_add_up_in_one_row(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """A row for a user, a day and a model, with the sums that the API told."""
+    await chunks_of(limited, chat("Hi"), **NATIVE)
+    chunks = await chunks_of(
+        limited, chat("Hi"), **{**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
+    )
+
+    [row] = await counted(administration)
+    told = usage_of(sim)
+    assert row[:4] == ("user-1", DAY, "gpt-5.6-sol", 2)
+    assert row.input == sum(usage["input_tokens"] for usage in told)
+    assert row.output == sum(usage["output_tokens"] for usage in told)
+    assert row.money > 0
+    assert statuses(chunks)[-1].endswith("left this month")
+
+
+async def test_every_round_of_tools_and_every_task_counts(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Also what nobody sees."""
+    tools = {"get_weather": tool_row()}
+    await chunks_of(limited, chat("sim:tool", tools=[TOOL]), **NATIVE, __tools__=tools)
+    await limited.pipe(chat("Hi"), **NATIVE, __task__="title_generation")
+
+    rows = await counted(administration)
+    assert sum(row.requests for row in rows) == 3 == len(usage_of(sim))
+    assert sum(row.input for row in rows) == sum(
+        usage["input_tokens"] for usage in usage_of(sim)
+    )
+
+
+def tool_row() -> Json:
+    """A tool of the host."""
+
+    async def get_weather(city: str = "") -> str:
+        """Tell the weather."""
+        return "Rain."
+
+    return {
+        "tool_id": "weather",
+        "callable": host_callable(get_weather),
+        "spec": TOOL["function"],
+        "type": "function",
+    }
+
+
+async def test_failed_answer_counts(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """With what the API told of it."""
+    chunks = await chunks_of(limited, chat("sim:incomplete"), **NATIVE)
+
+    [row] = await counted(administration)
+    assert errors(chunks)
+    assert row.output == usage_of(sim)[0]["output_tokens"]
+
+
+async def test_stopped_answer_is_estimated(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Whoever stops every answer does not use the models for nothing."""
+    asked = "word " * 400
+    answer = await limited.pipe(chat(f"sim:slow {asked}"), **NATIVE)
+    text = ""
+    async for chunk in answer:  # type: ignore[union-attr]
+        text += chunk.get("delta", "") if "text.delta" in chunk.get("type", "") else ""
+        if len(text) > 60:
+            break
+    await answer.aclose()  # type: ignore[union-attr]
+
+    [row] = await counted(administration)
+    assert row.requests == 1
+    assert 400 <= row.input <= 800
+    assert 10 <= row.output <= 100
+
+
+async def test_own_key_counts_nothing(
+    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
+) -> None:
+    """The user pays."""
+    limit(host, {"money": 0, "per": "day"})
+    limited.valves = valves_for(sim, USER_API_KEYS="allowed")
+    user = {**USER, "valves": UserValves(API_KEY=sim.api_key)}
+
+    chunks = await chunks_of(limited, chat("Hi"), **{**NATIVE, "__user__": user})
+
+    assert not errors(chunks)
+    assert await counted(administration) == []
+
+
+# ---------------------------------------------------------------- limits
+
+
+async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
+    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
+) -> None:
+    """Nothing is sent, a title neither, and others go on."""
+    administration._usage.add(SPENT)
+    limit(host, {"group": "students", "money": 2, "per": "day"})
+
+    assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
+    host.groups.members["students"] = {"user-1"}
+    sent = len(sim.requests)
+    told = await refusal(limited)
+    title = await limited.pipe(chat("Hi"), **NATIVE, __task__="title_generation")
+
+    assert told.startswith("Your limit of $2.00 a day is used up: $2.0")
+    assert "resets on" in told
+    assert isinstance(title, dict)
+    assert title["choices"][0]["message"]["content"] == ""
+    assert len(sim.requests) == sent
+    other = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
+    assert not errors(await chunks_of(limited, chat("Hi"), **other))
+
+
+async def test_answer_ends_between_rounds_a_tenth_above(
+    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
+) -> None:
+    """Its text and its calls are kept, each call has an output, and it says why."""
+    limit(host, {"tokens": 1100, "per": "day"})
+    administration._usage.add(SPENT)
+    tools = {"get_weather": tool_row()}
+
+    body = chat("sim:tool-twice " + "word " * 400, tools=[TOOL])
+    chunks = await chunks_of(limited, body, **NATIVE, __tools__=tools)
+
+    [told] = errors(chunks)
+    assert "Your limit of 1,100 tokens a day is used up" in told
+    assert len(sim.requests) == 1
+    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
+    for kind in ("function_call", "function_call_output"):
+        assert len({item["call_id"] for item in done if item["type"] == kind}) == 1
+
+
+async def test_models_efforts_and_tools(
+    limited: Pipe, host: StandInHost, sim: Simulator
+) -> None:
+    """A model is refused, an effort lowered, a tool left out."""
+    limit(
+        host,
+        {"efforts": ["none", "low"], "tools": ["file_search"]},
+        {"role": "admin", "models": ["gpt-6-*"]},
+    )
+    limited.valves = valves_for(sim, ENABLE_WEB_SEARCH=True, MAP_WEB_SEARCH=True)
+    body = chat("Hi", reasoning_effort="high")
+
+    assert not errors(await chunks_of(limited, body, **NATIVE))
+    sent = sim.requests[-1].body
+    assert sent["reasoning"]["effort"] == "low"
+    assert "web_search" not in str(sent.get("tools"))
+    told = await refusal(limited, **ADMIN)
+    assert told == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
+
+
+async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:
+    """What cannot be counted is not sent."""
+    body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
+
+    told = await refusal(limited, body)
+
+    assert "the price of unheard-of is not known" in told
+    assert sim.requests == []
+
+
+async def test_broken_rule_closes_but_for_administrators(
+    limited: Pipe, host: StandInHost
+) -> None:
+    """Who are told of it above the answer."""
+    limit(host, {"mony": 5})
+
+    assert "A rule of USER_LIMITS_JSON about you cannot be" in await refusal(limited)
+    chunks = await chunks_of(limited, chat("Hi"), **ADMIN)
+    assert not errors(chunks)
+    assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
+
+
+# ---------------------------------------------------------------- failures
+
+
+async def test_sum_that_cannot_be_read_refuses(
+    limited: Pipe, host: StandInHost, database: UsageDatabase
+) -> None:
+    """Without limits on amounts nobody reads."""
+    database.failing = 2
+
+    assert "Something in this pipe went wrong" in await refusal(limited)
+    limit(host)
+    assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
+
+
+async def test_what_could_not_be_written_is_written_later(
+    limited: Pipe, administration: Filter, host: StandInHost, database: UsageDatabase
+) -> None:
+    """The answer is not touched, and an administrator is told at the next one."""
+    limit(host)
+    database.failing = 1
+
+    assert not errors(await chunks_of(limited, chat("Hi"), **ADMIN))
+    await until_written(administration)
+    database.failing = 1
+    chunks = await chunks_of(limited, chat("Hi"), **ADMIN)
+
+    assert any("What users use is not counted" in line for line in statuses(chunks))
+    await until_written(administration)
+    [row] = await counted(administration, "admin")
+    assert row.requests == 2
+
+
+async def until_written(asked: Filter) -> None:
+    """Wait for the write that nobody waits for."""
+    writer = asked._usage._writer
+    assert writer is not None
+    await asyncio.wait_for(writer, 60)
+
+
+# ---------------------------------------------------------------- /usage
+
+
+async def test_usage_tells_people_their_own_sums(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """No model is asked, and nobody sees others."""
+    administration._usage.add(SPENT, SPENT._replace(user_id="user-2", model="secret"))
+
+    text = grown(await chunks_of(limited, chat("/usage 7d csv"), **NATIVE))
+
+    assert sim.requests == []
+    assert "| today | 2.0000 | 1 | 500 | 0 | 500 |" in text
+    assert "| this month, gpt-5.2 | 2.0000 | 1 | 500 | 0 | 500 |" in text
+    assert "- $998.00 of $1,000.00 left this month" in text
+    assert "secret" not in text
+
+
+async def test_usage_tells_administrators_of_all(
+    limited: Pipe, administration: Filter, database: UsageDatabase
+) -> None:
+    """Those that are deleted have only their id; a spreadsheet computes nothing."""
+    database.add_users(("user-1", "=ann|@example.com"))
+    administration._usage.add(
+        SPENT._replace(input=1500),
+        SPENT._replace(user_id="gone"),
+        SPENT._replace(day="2020-01-01"),
+    )
+
+    text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
+    listed = grown(await chunks_of(limited, chat("/usage 2d csv"), **ADMIN))
+
+    assert "| =ann @example.com, gpt-5.2 | 2.0000 | 1 | 1,500 | 0 | 500 |" in text
+    assert "| gone, gpt-5.2 | 2.0000 | 1 |" in text
+    head, *lines = listed.partition("```csv\n")[2].splitlines()
+    columns = "US dollars", "requests", "input tokens", "cached input", "output tokens"
+    assert head.endswith(",".join(f'"{column}"' for column in columns))
+    assert sorted(lines[:2]) == [
+        '"ann @example.com, gpt-5.2","2.0000","1","1500","0","500"',
+        '"gone, gpt-5.2","2.0000","1","500","0","500"',
+    ]
+    assert lines[2:] == ["```"]
+
+
+async def test_an_address_draws_nothing_in_the_table(
+    limited: Pipe, administration: Filter, database: UsageDatabase
+) -> None:
+    """Whoever signs up writes it; Open WebUI takes any text around an @."""
+    address = "![a](https://evil.example/a.png)\n```\n# <b>`x`</b>@example.com"
+    database.add_users(("user-1", address))
+    administration._usage.add(SPENT)
+
+    for words in ("/usage", "/usage csv"):
+        text = grown(await chunks_of(limited, chat(words), **ADMIN))
+
+        *_, line = [one for one in text.splitlines() if "evil.example" in one]
+        assert not set(line) & set("![]<>`#"), words
+        assert "example.com, gpt-5.2" in line
+        assert text.count("```") == (2 if "csv" in words else 0)
+
+
+async def test_usage_without_a_stream(limited: Pipe) -> None:
+    """A client over HTTP gets the same."""
+    result = await result_of(limited, chat("/usage"), **{**NATIVE, "__metadata__": {}})
+
+    text = result["choices"][0]["message"]["content"]
+    assert "Your use (UTC)" in text

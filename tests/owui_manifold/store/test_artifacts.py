@@ -1,0 +1,345 @@
+"""What a run makes is stored before it is shown."""
+
+import base64
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from calls.sample import MODEL, call_of, chat, host_context, valves_for
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone, PartialImage
+from owui_chat.events import AnswerEvent, Marker
+from owui_chat.storage.records import read_records
+from owui_manifold.call.context import Caller
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from simulator import Simulator
+from simulator.files import TABLE, draw_picture
+from stand_in.host import StandInHost, host_request
+from stand_in.signing import SIGN
+from upstream.server import Upstream, replying
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+STREAMS = Path(__file__).parents[2] / "streams"
+ON = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
+SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
+PLAIN = Caller(MODEL, "user-1", streams=True)
+AT_ONCE = Caller(MODEL, "user-1", streams=False)
+FIRST = draw_picture(200)
+
+
+def transcript(name: str) -> bytes:
+    """The bytes of a stream."""
+    return (STREAMS / name).read_bytes()
+
+
+async def events_of(
+    sim: Simulator,
+    connections: Connections,
+    text: str,
+    caller: Caller = SAVED,
+    **more: Any,
+) -> list[AnswerEvent]:
+    """What an answer to `text` tells."""
+    context = host_context(request=host_request())
+    valves = valves_for(sim, **{**ON, **more})
+    prepared = await build_chat_request(
+        call_of(chat(text), valves, caller, host=context)
+    )
+    return [event async for event in answer_events(prepared, connections)]
+
+
+def cards(events: list[AnswerEvent]) -> list[Any]:
+    """The cards of the items that have one."""
+    return [e.card for e in events if isinstance(e, ItemDone) and e.card]
+
+
+async def test_picture_is_the_users_file_and_kept_by_its_id(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Linked with the message, and without its bytes in the chat."""
+    events = await events_of(sim, connections, "sim:draw")
+
+    (card,) = cards(events)
+    (row,) = host.files.rows.values()
+    assert host.files.content(row.id) == base64.b64decode(FIRST)
+    assert (row.user_id, row.filename) == ("user-1", "image.png")
+    assert card["files"] == [
+        {
+            "type": "image",
+            "id": row.id,
+            "url": f"/api/v1/files/{row.id}/content",
+            "name": "image.png",
+            "content_type": "image/png",
+        }
+    ]
+    assert host.chats.links == [("chat-1", "m-1", row.id, "user-1")]
+    (record,) = read_records(host.kept, SIGN).values()
+    assert record.payload[1] == {
+        "type": "image_generation_call",
+        "output_format": "png",
+        "stored": row.id,
+    }
+
+
+async def test_temporary_chat_stores_without_a_link(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """And its page, which would add them up, gets no sketches."""
+    events = await events_of(sim, connections, "sim:draw", TEMPORARY)
+
+    assert len(host.files.rows) == 1
+    assert host.chats.links == []
+    assert not [event for event in events if isinstance(event, PartialImage)]
+
+
+async def test_caller_over_http_stores_no_picture(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """It gets the picture itself."""
+    events = await events_of(sim, connections, "sim:draw", PLAIN)
+
+    assert (cards(events), host.files.rows) == ([], {})
+
+
+async def test_picture_that_the_host_refuses(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Is told of, not kept, and stops nothing."""
+    host.files.most_bytes = 10
+
+    events = await events_of(sim, connections, "sim:draw")
+
+    (card,) = cards(events)
+    assert list(card) == ["notes"]
+    assert "could not be stored" in card["notes"][0]
+    kept = [r.payload for r in read_records(host.kept, SIGN).values()]
+    assert [item["type"] for item in kept[0]] == ["reasoning", "message"]
+
+
+async def test_files_of_code_are_fetched_and_linked(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The table by its address, the chart as a picture."""
+    events = await events_of(sim, connections, "sim:count")
+
+    (card,) = cards(events)
+    table, chart = host.files.rows.values()
+    assert host.files.content(table.id) == TABLE
+    assert table.meta["content_type"] == "text/csv"
+    url = f"/api/v1/files/{table.id}/content"
+    assert card["links"] == {"sandbox:/mnt/data/people.csv": url}
+    assert [file["id"] for file in card["files"]] == [chart.id]
+    assert "notes" not in card
+
+
+async def test_picture_in_the_output_of_code(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Is stored from the address that holds it."""
+    events = await events_of(sim, connections, "sim:plot")
+
+    (card,) = cards(events)
+    (row,) = host.files.rows.values()
+    assert [file["id"] for file in card["files"]] == [row.id]
+    assert "base64" not in str(host.kept)
+
+
+async def test_file_that_is_gone_is_one_sentence(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Below the text, which stays as it is."""
+    events = await events_of(sim, connections, "sim:count-late")
+
+    (card,) = cards(events)
+    (note,) = card["notes"]
+    assert note.startswith("*people.csv could not be fetched: the container")
+    assert host.files.rows == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "sentence"),
+    [
+        (b"{}", 500, "could not be fetched from where the code ran"),
+        (bytes(33 * 1024**2), 200, "larger than 32 MB"),
+        (bytes(20_000), 200, "could not be stored in Open WebUI"),
+    ],
+    ids=["broken", "large", "refused by the host"],
+)
+async def test_file_that_does_not_arrive_is_one_sentence(
+    host: StandInHost,
+    connections: Connections,
+    content: bytes,
+    status: int,
+    sentence: str,
+) -> None:
+    """The server fails, the file is too large for us, or for the host."""
+    stream = transcript("count-late.sse")
+    answers = {"POST": replying(stream, content_type="text/event-stream")}
+    answers["GET"] = replying(content, status, "application/octet-stream")
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+    (card,) = cards(events)
+    (note,) = card["notes"]
+    assert note.startswith("*people.csv")
+    assert sentence in note
+
+
+async def test_what_is_made_twice_is_stored_and_shown_once(
+    host: StandInHost, connections: Connections
+) -> None:
+    """A chart is in the output of the code, and the text cites it as well."""
+    cited = transcript("count.sse").replace(b"people.csv", b"chart1.png")
+    url = f"data:image/png;base64,{draw_picture(90)}"
+    logs = json.dumps({"type": "logs", "logs": "14400000\n"}, separators=(",", ":"))
+    image = json.dumps({"type": "image", "url": url}, separators=(",", ":"))
+    stream = cited.replace(logs.encode(), image.encode())
+    answers = {"POST": replying(stream, content_type="text/event-stream")}
+    answers["GET"] = replying(base64.b64decode(draw_picture(90)), 200, "image/png")
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+    (row,) = host.files.rows.values()
+    code, message = cards(events)
+    assert [file["id"] for file in code["files"]] == [row.id]
+    assert "files" not in message
+    assert set(message["links"]) == {"sandbox:/mnt/data/chart1.png"}
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("report.html.gz", "report.html.gz.bin"),
+        ("report.htm.bz2", "report.htm.bz2.bin"),
+        ("report.html.xz", "report.html.xz.bin"),
+        ("plot.svg", "plot.svg.bin"),
+        ("a.htm" + ".htm" * 9_000 + "~x", ("a.htm" + ".htm" * 9_000)[:180]),
+    ],
+    ids=["gz", "bz2", "xz", "svg", "long"],
+)
+async def test_what_a_browser_runs_is_stored_as_a_download(
+    host: StandInHost, connections: Connections, name: str, stored: str
+) -> None:
+    """Open WebUI would show an administrator's in its own origin."""
+    stream = transcript("count.sse").replace(b"people.csv", name.encode())
+    answers = {"POST": replying(stream, content_type="text/event-stream")}
+    answers["GET"] = replying(b"<script>", 200, "text/html")
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+    (row,) = host.files.rows.values()
+    assert row.filename.startswith(stored)
+    assert row.filename.endswith(".bin")
+    assert len(row.filename) <= 204
+    assert row.meta["content_type"] == "application/octet-stream"
+    (card,) = cards(events)
+    assert f"sandbox:/mnt/data/{name}" in card["links"]
+
+
+@pytest.mark.parametrize("user_id", ["", "gone@example.com"], ids=["nobody", "gone"])
+async def test_file_that_nobody_would_own_is_not_stored(
+    sim: Simulator, host: StandInHost, connections: Connections, user_id: str
+) -> None:
+    """The host names no user, or one whom it no longer has."""
+    caller = SAVED._replace(user_id=user_id)
+    events = await events_of(sim, connections, "sim:count", caller)
+
+    assert host.files.rows == {}
+    (card,) = cards(events)
+    assert "could not be stored" in card["notes"][0]
+
+
+async def test_file_without_a_link_gets_one_below_the_text(
+    host: StandInHost, connections: Connections
+) -> None:
+    """The model cited it and named no address."""
+    address = b"[people.csv](sandbox:/mnt/data/people.csv)"
+    stream = transcript("count-late.sse").replace(address, b"people.csv")
+    answers = {"POST": replying(stream, content_type="text/event-stream")}
+    answers["GET"] = replying(TABLE, 200, "text/csv")
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+    (row,) = host.files.rows.values()
+    url = f"/api/v1/files/{row.id}/content"
+    assert cards(events) == [{"notes": [f"[people.csv]({url})"]}]
+
+
+@pytest.mark.parametrize(("caller", "count"), [(PLAIN, 2), (AT_ONCE, 0)])
+async def test_file_is_fetched_where_its_address_can_be_told(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    caller: Caller,
+    count: int,
+) -> None:
+    """Over HTTP that is a stream."""
+    await events_of(sim, connections, "sim:count", caller)
+
+    assert len(host.files.rows) == count
+
+
+# ------------------------------------------------------------------- later turns
+
+
+@pytest_asyncio.fixture
+async def drawn(sim: Simulator, host: StandInHost, connections: Connections) -> str:
+    """The answer's text of a chat with a picture, as the host gives it back."""
+    context = host_context(request=host_request())
+    valves = valves_for(sim, **ON)
+    prepared = await build_chat_request(call_of(chat("sim:draw"), valves, host=context))
+    marks = [
+        event.text
+        async for event in answer_events(prepared, connections)
+        if isinstance(event, Marker)
+    ]
+    return f"{marks[0]}Here it is."
+
+
+def pictures_in(items: list[Json]) -> list[str]:
+    """The addresses of the input pictures."""
+    parts = [part for item in items for part in item.get("content") or ()]
+    return [part["image_url"] for part in parts if part["type"] == "input_image"]
+
+
+@pytest.mark.parametrize("user", ["user-1", "user-2"])
+async def test_picture_comes_back_to_who_may_read_it(
+    sim: Simulator, host: StandInHost, drawn: str, user: str
+) -> None:
+    """In a copy of somebody else's chat it is left out."""
+    host.chats.rows["chat-1"].user_id = user
+    caller = Caller(MODEL, user, "chat-1", "m-2", streams=True)
+
+    prepared = await build_chat_request(
+        call_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON), caller)
+    )
+
+    url = f"data:image/png;base64,{FIRST}"
+    assert pictures_in(prepared.request.input) == ([url] if user == "user-1" else [])
+
+
+async def test_picture_whose_bytes_are_lost_is_left_out(
+    sim: Simulator, host: StandInHost, drawn: str
+) -> None:
+    """The rest goes on as before."""
+    (row,) = host.files.rows.values()
+    host.files.lose(row.id)
+
+    prepared = await build_chat_request(
+        call_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON))
+    )
+
+    kinds = [item.get("role", item["type"]) for item in prepared.request.input]
+    assert kinds == ["user", "reasoning", "assistant", "user"]

@@ -1,0 +1,521 @@
+"""Kept items go to the key of their own message and nowhere else."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Iterable
+from math import inf
+
+import pytest
+
+from openai_responses.long_work import run_work
+from openai_responses.repairs.chat_repairs import LeaveOutItem, PlainItems
+from owui_chat.events import StoredRecord
+from owui_chat.input.prefix import SentContext
+from owui_chat.render.items import OutputItems
+from owui_chat.storage.recorder import NewRecord
+from owui_chat.storage.records import (
+    MAX_STORED_KB,
+    Record,
+    message_key,
+    read_records,
+    write_records,
+)
+from owui_manifold.call.context import Caller
+from owui_manifold.call.log import RunLog
+from owui_manifold.call.valves import Valves
+from owui_manifold.store.keys import ChatKeys, chat_keys
+from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
+from owui_manifold.store.writers import OutputWriter, RowWriter, StoredAnswer
+from runs.sample import ORIGIN, call, reasoning
+from stand_in.host import SERVER_SECRET, Row, StandInHost
+from stand_in.signing import KEYS, SIGN
+
+pytestmark = pytest.mark.asyncio
+
+CALLER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-1", streams=True)
+LATER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-2", streams=True)
+PLAIN = Valves(HISTORY_CARRIER="markers")
+KEYED = Valves(HISTORY_CARRIER="markers", STORE_ENCRYPTION_KEY=" a key of its own ")
+FIRST, SECOND = message_key("m-1"), message_key("m-2")
+
+
+def record(name: str, message_id: str = "m-1") -> Record:
+    """A record of one item."""
+    ulid = name * 26
+    return Record(ulid, "f.gpt-5.2", 0, (reasoning(name),), message_id, ORIGIN)
+
+
+LOG = RunLog("DEBUG", (), "7N4M6T9R1W")
+
+
+def new(name: str) -> NewRecord:
+    """A record that the run has just made."""
+    return NewRecord(record(name), 0)
+
+
+async def stored_for(caller: Caller = LATER, valves: Valves = PLAIN) -> StoredChat:
+    """What is stored of the chat of a caller who has one."""
+    stored = await read_stored_chat(caller, chat_keys(valves, caller))
+    assert stored is not None
+    return stored
+
+
+async def answer_of(
+    caller: Caller, valves: Valves = PLAIN, sent: SentContext | None = None
+) -> StoredAnswer:
+    """The answer that a caller gets now."""
+    chat = await stored_for(caller, valves)
+    keys = chat_keys(valves, caller)
+    return StoredAnswer(caller.chat_id, caller.message_id, chat, keys, sent)
+
+
+async def row_writer(
+    caller: Caller = CALLER, valves: Valves = PLAIN, sent: SentContext | None = None
+) -> RowWriter:
+    """What writes records into the row."""
+    return RowWriter(await answer_of(caller, valves, sent), LOG)
+
+
+async def output_writer(
+    caller: Caller = CALLER, sent: SentContext | None = None
+) -> OutputWriter:
+    """What puts records into the answer."""
+    return OutputWriter(await answer_of(caller, sent=sent))
+
+
+async def test_new_chat_has_no_records(host: StandInHost) -> None:
+    """And nothing is written before there is something to keep."""
+    assert (await stored_for()).records == {}
+    assert host.chats.writes == []
+
+
+async def test_records_of_a_message_are_written_together(host: StandInHost) -> None:
+    """The host replaces a key whole."""
+    writer = await row_writer()
+
+    await writer.write(record("1"))
+    await writer.write(record("2"))
+
+    both = write_records({"1" * 26: record("1"), "2" * 26: record("2")}, SIGN)
+    assert host.kept == {FIRST: both}
+
+
+async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -> None:
+    """The end of a message may tell more."""
+    writer = await row_writer()
+    await writer.write(record("1"))
+    changed = Record("1" * 26, "f.gpt-5.2", 0, (reasoning("9"),), "m-1", ORIGIN)
+
+    await writer.write(changed)
+
+    assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
+
+
+async def test_many_records_are_written_less_often(host: StandInHost) -> None:
+    """Each write has all of them; the end of the answer stores what is left."""
+    writer = await row_writer()
+    records = {f"{n:026d}": record("1")._replace(ulid=f"{n:026d}") for n in range(500)}
+
+    written = 0
+    for number, one in enumerate(records.values(), 1):
+        await writer.write(one)
+        if len(host.chats.writes) > written:
+            written = len(host.chats.writes)
+            assert len(host.kept[FIRST]["items"]) == number
+        assert number > 32 or written == number
+    assert written < 150
+    await writer.finish()
+
+    assert host.kept == {FIRST: write_records(records, SIGN)}
+
+
+async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> None:
+    """Each round reads the chat anew."""
+    await (await row_writer()).write(record("1"))
+
+    assert (await stored_for()).records == {"1" * 26: record("1")}
+    again = await row_writer()
+    await again.write(record("2"))
+
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26, "2" * 26]
+
+
+async def test_answers_at_once_lose_nothing(host: StandInHost) -> None:
+    """Two models, two copies of the pipe or two workers in one chat."""
+    one = await row_writer()
+    two = await row_writer(LATER)
+
+    await asyncio.gather(
+        one.write(record("1")),
+        two.write(record("2", "m-2")),
+        one.write(record("3")),
+        two.write(record("4", "m-2")),
+    )
+
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26, "3" * 26]
+    assert list(host.kept[SECOND]["items"]) == ["2" * 26, "4" * 26]
+    again = await stored_for()
+    assert {ulid[0] for ulid in again.records} == set("1234")
+
+
+async def test_refused_write_goes_with_the_next(host: StandInHost) -> None:
+    """A database that another process has locked is there again soon."""
+    writer = await row_writer()
+    host.chats.refusing = 1
+
+    await writer.write(record("1"))
+    await writer.write(record("2"))
+
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26, "2" * 26]
+    await writer.finish()
+    assert len(host.chats.writes) == 1
+
+
+async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> None:
+    """A few times; then the answer ends without."""
+    sent = SentContext(instructions="Be brief.")
+    log = RunLog("DEBUG", (), "7N4M6T9R1W")
+    writer = RowWriter(await answer_of(CALLER, sent=sent), log)
+    host.chats.refusing = inf
+    await writer.write(record("1"))
+    await writer.finish()
+    assert "Open WebUI refused to store" in log.text()
+
+    host.chats.refusing = 2
+    await writer.finish()
+
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26]
+    assert (await stored_for(LATER)).sent == {"m-1": sent}
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        Caller("f.m", "user-1", "temporary:1", "m-1"),
+        Caller("f.m", "user-1", "chat-1", ""),
+        Caller("f.m", "user-2", "chat-1", "m-1"),
+        Caller("f.m", "user-1", "chat-2", "m-1"),
+    ],
+    ids=["temporary", "plain HTTP", "another user's", "no row"],
+)
+async def test_chat_without_a_row_of_its_own_has_no_store(
+    caller: Caller, host: StandInHost
+) -> None:
+    """Nothing is kept of it, nothing is read."""
+    assert await read_stored_chat(caller, KEYS) is None
+
+
+# ---------------------------------------------------------- signed and encrypted
+
+SENT = SentContext(instructions="The secret plan.")
+
+
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+async def test_what_was_sent_cannot_be_read_in_the_row(
+    carrier: str, host: StandInHost
+) -> None:
+    """Whoever gets the chat as shared gets its row."""
+    if carrier == "output":
+        answered(host, (await output_writer(sent=SENT)).add(new("1")))
+    else:
+        await (await row_writer(sent=SENT)).write(record("1"))
+
+    assert "secret plan" not in str(host.chats.rows["chat-1"].chat)
+    assert (await stored_for(LATER)).sent == {"m-1": SENT}
+
+
+@pytest.mark.parametrize(
+    ("valves", "secret"),
+    [(PLAIN, SERVER_SECRET), (KEYED, "a key of its own")],
+)
+async def test_key_is_that_of_the_valve_or_of_the_server(
+    valves: Valves, secret: str, host: StandInHost
+) -> None:
+    """The valve wins, without the white space of a copy and paste."""
+    await (await row_writer(valves=valves)).write(record("1"))
+
+    found = read_records(host.kept, ChatKeys(secret, "user-1", "chat-1").sign)
+
+    assert found == {"1" * 26: record("1")}
+
+
+@pytest.mark.parametrize(
+    ("caller", "valves"),
+    [(CALLER, KEYED), (CALLER._replace(user_id="user-2"), PLAIN)],
+    ids=["another key", "cloned from another user"],
+)
+async def test_records_of_others_are_harmless_and_break_nothing(
+    caller: Caller, valves: Valves, host: StandInHost
+) -> None:
+    """Encrypted reasoning is what is left of them."""
+    host.chats.rows["chat-1"].user_id = caller.user_id
+    first = await row_writer(caller, valves, SENT)
+    await first.write(mixed("1"))
+    host.chats.rows["chat-1"].user_id = "user-1"
+
+    writer = await row_writer(LATER)
+    await writer.write(mixed("2", "m-2"))
+
+    again = await stored_for(LATER)
+    bare, stub = again.records["1" * 26].payload
+    assert set(bare) == {"type", "summary", "encrypted_content"}
+    assert set(stub) == {"type", "call_id"}
+    assert again.records["2" * 26] == mixed("2", "m-2")
+    assert again.sent == {}
+
+
+@pytest.mark.parametrize("lacks", ["secret", "name", "cryptography"])
+async def test_server_without_a_key_stores_no_instructions(
+    lacks: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that it could not tell from a forgery."""
+    package = "cryptography.hazmat.primitives.ciphers.aead"
+    if lacks == "cryptography":
+        monkeypatch.setitem(sys.modules, package, None)
+    else:
+        names = {"WEBUI_SECRET_KEY": ""} if lacks == "secret" else {}
+        host.provide("env", VERSION="0.12.4", **names)
+    await (await row_writer(sent=SENT)).write(mixed("1"))
+
+    assert "sent" not in host.kept[FIRST]
+    again = await stored_for(LATER)
+    assert again.sent == {}
+    is_signed = lacks == "cryptography"
+    assert (again.records["1" * 26] == mixed("1")) is is_signed
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def mixed(name: str, message_id: str = "m-1") -> Record:
+    """A record of reasoning with a call behind it."""
+    payload = (reasoning(name), call(name))
+    return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
+
+
+REPAIR, OTHER = PlainItems("b" * 32), LeaveOutItem("a" * 32)
+
+
+async def test_repair_is_stored_with_the_message_that_needed_it(
+    host: StandInHost,
+) -> None:
+    """And holds for every message of the chat; the others are not written again."""
+    await (await row_writer()).write(record("1"))
+    refused = await row_writer(LATER)
+
+    await refused.add_repair(REPAIR)
+
+    assert host.kept[SECOND]["repairs"] == [["plain", "b" * 32]]
+    assert host.kept[FIRST] == write_records({"1" * 26: record("1")}, SIGN)
+    for caller in (CALLER, LATER):
+        found = await stored_for(caller)
+        assert found.repairs == (REPAIR,)
+        assert found.records == {"1" * 26: record("1")}
+
+
+async def test_later_writes_keep_the_repairs(host: StandInHost) -> None:
+    """In the same run and in the next round."""
+    refused = await row_writer(LATER)
+    await refused.add_repair(REPAIR)
+
+    await refused.write(record("2", "m-2"))
+    await (await row_writer(LATER)).write(record("3", "m-2"))
+
+    found = await stored_for(LATER)
+    assert found.repairs == (REPAIR,)
+    assert sorted(ulid[0] for ulid in found.records) == ["2", "3"]
+
+
+async def test_repairs_add_up(host: StandInHost) -> None:
+    """Of several runs and messages, each once."""
+    first = await row_writer()
+    await first.add_repair(REPAIR)
+    await first.add_repair(OTHER)
+    await first.add_repair(REPAIR)
+    await (await row_writer(LATER)).add_repair(OTHER)
+
+    assert host.kept[FIRST]["repairs"] == [["plain", "b" * 32], ["item", "a" * 32]]
+    assert host.kept[SECOND]["repairs"] == [["item", "a" * 32]]
+    assert {*(await stored_for()).repairs} == {REPAIR, OTHER}
+    assert len((await stored_for()).repairs) == 2
+
+
+async def test_without_a_refusal_there_is_no_list(host: StandInHost) -> None:
+    """It would be read at each later answer."""
+    await (await row_writer()).write(record("1"))
+
+    assert "repairs" not in host.kept[FIRST]
+
+
+# ------------------------------------------------------- the carrier `output`
+
+
+def answered(host: StandInHost, records: Iterable[StoredRecord]) -> None:
+    """Let the host store an answer with these records."""
+    shown = OutputItems()
+    for stored in records:
+        [*_] = shown.add_record(stored, None)
+    history = {"messages": {"m-1": {"output": shown.items}}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history})
+
+
+async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
+    """Nothing is written."""
+    writer = await output_writer()
+
+    answered(host, writer.add(new("1")))
+
+    assert await writer.finish() == []
+    assert host.chats.writes == []
+    assert (await stored_for(LATER)).records == {"1" * 26: record("1")}
+
+
+async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
+    """At once, for an answer that may keep nothing more."""
+    answered(host, (await output_writer()).add(new("1")))
+    refused = await output_writer(LATER)
+
+    [noted] = await refused.add_repair(REPAIR)
+
+    assert noted.item["kept"]["repairs"] == [["plain", "b" * 32]]
+    assert noted.item["kept"]["items"] == {}
+    assert host.chats.writes == []
+
+
+async def test_repair_that_the_answer_holds_is_read(host: StandInHost) -> None:
+    """At the next turn."""
+    refused = await output_writer()
+    answered(host, await refused.add_repair(REPAIR))
+
+    assert (await stored_for(LATER)).repairs == (REPAIR,)
+
+
+async def test_what_was_sent_stays_with_a_record_that_is_replaced(
+    host: StandInHost,
+) -> None:
+    """A record is written again where its text is not shown as the model wrote it."""
+    sent = SentContext(instructions="Be brief.")
+    writer = await output_writer(sent=sent)
+    amended = new("1").record._replace(shown="x" * 32)
+
+    added = [new("1"), new("2"), NewRecord(amended, 0)]
+    answered(host, [stored for record in added for stored in writer.add(record)])
+
+    assert (await stored_for(LATER)).sent == {"m-1": sent}
+
+
+@pytest.mark.parametrize("with_record", [True, False])
+async def test_what_was_sent_is_kept_in_the_answer(
+    with_record: bool, host: StandInHost
+) -> None:
+    """Once: with the first record, or at the end where there is none."""
+    sent = SentContext(instructions="Be brief.")
+    writer = await output_writer(sent=sent)
+
+    stored = list[StoredRecord]()
+    if with_record:
+        stored += [*writer.add(new("1")), *writer.add(new("2"))]
+    stored += await writer.finish()
+    stored += await writer.finish()
+    answered(host, stored)
+
+    assert host.chats.writes == []
+    assert str(host.chats.rows["chat-1"].chat).count("'sent'") == 1
+    later = await stored_for(LATER)
+    assert later.sent == {"m-1": sent}
+    assert len(later.records) == (2 if with_record else 0)
+
+
+# ---------------------------------------------------------------- tidying up
+
+
+async def test_items_of_deleted_messages_go_with_the_next_write(
+    host: StandInHost,
+) -> None:
+    """In one write; those of the others stay."""
+    for message_id, name in (("m-0", "0"), ("m-1", "1")):
+        caller = CALLER._replace(message_id=message_id)
+        await (await row_writer(caller)).write(record(name, message_id))
+    row = host.chats.rows["chat-1"]
+    messages = {"m-1": {"done": True}, "m-2": {"done": False}}
+    row.chat = {**row.chat, "history": {"messages": messages}}
+    writes = len(host.chats.writes)
+
+    writer = await row_writer(LATER)
+    await writer.write(record("2", "m-2"))
+    await writer.write(record("3", "m-2"))
+
+    assert [sorted(write) for write in host.chats.writes[writes:]] == [
+        sorted([message_key("m-0"), SECOND]),
+        [SECOND],
+    ]
+    left = (await stored_for(LATER)).records
+    assert sorted(left) == ["1" * 26, "2" * 26, "3" * 26]
+
+
+async def test_chat_keeps_no_more_than_its_room(host: StandInHost) -> None:
+    """The oldest go; the answer's own never do."""
+    caller = CALLER._replace(message_id="m-0")
+    sealed = {**reasoning("0"), "encrypted_content": "x" * (MAX_STORED_KB * 1024)}
+    old = Record("0" * 26, "f.gpt-5.2", 0, (sealed,), "m-0", ORIGIN)
+    await (await row_writer(caller)).write(old)
+    row = host.chats.rows["chat-1"]
+    row.chat = {**row.chat, "history": {"messages": {"m-0": {"done": True}}}}
+
+    await (await row_writer(LATER)).write(record("2", "m-2"))
+
+    assert list((await stored_for(LATER)).records) == ["2" * 26]
+
+
+async def test_refused_write_is_tidied_up_later(host: StandInHost) -> None:
+    """Nothing is taken for done that was not."""
+    await (await row_writer()).write(record("1"))
+    row = host.chats.rows["chat-1"]
+    row.chat = {**row.chat, "history": {"messages": {"m-2": {}}}}
+    writer = await row_writer(LATER)
+    host.chats.refusing = 1
+    await writer.write(record("2", "m-2"))
+
+    await writer.write(record("3", "m-2"))
+
+    assert list((await stored_for(LATER)).records) == ["2" * 26, "3" * 26]
+
+
+@pytest.mark.parametrize(("size", "is_apart"), [(10, False), (100_000, True)])
+async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None:
+    """The loop answers others meanwhile; other chats are read at once."""
+    thread = await run_work(size, threading.current_thread)
+
+    assert (thread is not threading.current_thread()) == is_apart
+
+
+async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
+    """Its first write signs and removes what many messages hold."""
+    keys, threads = chat_keys(PLAIN, CALLER), set[threading.Thread]()
+    sign = keys.sign
+
+    def noted(value: object, is_sorted: bool) -> str:
+        threads.add(threading.current_thread())
+        return sign(value, is_sorted) if sign else ""
+
+    keys.sign = noted
+    history = {"messages": {f"m-{n}": {"role": "user"} for n in range(4000)}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history})
+    chat = await read_stored_chat(CALLER, keys)
+    assert chat is not None
+    answer = StoredAnswer(CALLER.chat_id, CALLER.message_id, chat, keys)
+    await RowWriter(answer, LOG).write(record("1"))
+
+    assert threads
+    assert threading.current_thread() not in threads
+
+
+async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
+    """Outputs of answers and kept records count."""
+    output = [{"type": "message"}] * 500
+    history = {"messages": {"m-1": {"role": "assistant", "output": output}}}
+    key = {message_key("m-0"): {"items": dict.fromkeys(map(str, range(300)))}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history, **key})
+
+    assert (await stored_for()).size > 800

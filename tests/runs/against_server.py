@@ -1,0 +1,90 @@
+"""Runs against a server, for tests that ask what is reported of them."""
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.run import run
+from openai_responses.repairs.request_repairs import (
+    LeaveOutParameter,
+    Repair,
+    ReplaceEffort,
+)
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.retries import RetryPolicy
+from openai_responses.transport.connections import Connections, Timeouts
+from simulator import Simulator
+from upstream.server import Answerer, Upstream
+
+CANARY = "sk-proj-CANARY123"
+"""What must never be reported."""
+
+
+def limits(retries: int = 0, max_wait: float = 60.0, **timeouts: float) -> Limits:
+    """Return limits under which everything is told at once; no retries by default."""
+    return Limits(0.0, Timeouts(**timeouts), RetryPolicy(retries, max_wait))
+
+
+AT_ONCE = limits()
+
+
+def asking(said: str = "Hi", stream: bool = True) -> ResponsesRequest:
+    """Return a request that says this."""
+    parts = [{"type": "input_text", "text": said}]
+    items = [{"type": "message", "role": "user", "content": parts}]
+    return ResponsesRequest(model="gpt-5.6-sol", input=items, stream=stream)
+
+
+def simulated(sim: Simulator) -> Endpoint:
+    """Return the way to a simulator."""
+    return Endpoint(sim.base_url, sim.api_key)
+
+
+async def report(
+    connections: Connections,
+    endpoint: Endpoint,
+    request: ResponsesRequest | None = None,
+    within: Limits = AT_ONCE,
+) -> list[RunEvent]:
+    """Return what a run reports; its last event, and only that, says how it ended."""
+    events = [e async for e in run(request or asking(), endpoint, connections, within)]
+    *before, last = [isinstance(event, RunDone) for event in events]
+    assert last
+    assert not any(before)
+    assert CANARY not in repr(end_of(events).ending)
+    return events
+
+
+async def report_of(
+    connections: Connections, answer: Answerer, within: Limits = AT_ONCE
+) -> list[RunEvent]:
+    """Return what a run reports against a server that answers so."""
+    async with Upstream(answer) as upstream:
+        return await report(connections, upstream.endpoint, within=within)
+
+
+def end_of(events: list[RunEvent]) -> RunDone:
+    """Return the last event of a run."""
+    assert isinstance(events[-1], RunDone)
+    return events[-1]
+
+
+def notes_of(events: list[RunEvent]) -> list[str]:
+    """Return the sentences that a person saw while they waited."""
+    return [event.sentence for event in events if isinstance(event, Status)]
+
+
+def repairs_of(events: list[RunEvent]) -> list[str]:
+    """Return what was changed to get an answer, in order; "" for a retry."""
+    return [
+        _changed(event.trial.repair) if event.trial else ""
+        for event in events
+        if isinstance(event, Status)
+    ]
+
+
+def _changed(repair: Repair) -> str:
+    if isinstance(repair, LeaveOutParameter):
+        return repair.path
+    if isinstance(repair, ReplaceEffort):
+        return "reasoning.effort"
+    return type(repair).__name__

@@ -1,0 +1,28 @@
+"""Run events, joined as a whole, so that any chunking of a stream compares equal."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from openai_responses.loop.events import RunEvent
+from openai_responses.transport.stream import TextDelta
+
+
+def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
+    """Return `events` with neighboring growth of one text as one event."""
+    out: list[RunEvent] = []
+    for place, neighbors in groupby(events, _place):
+        if place is None:
+            out += neighbors
+        else:
+            texts = [event.text for event in neighbors if isinstance(event, TextDelta)]
+            out.append(TextDelta(*place, "".join(texts)))
+    return out
+
+
+def _place(event: RunEvent) -> tuple[int, str, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return (
+        (event.output_index, event.kind, event.part)
+        if isinstance(event, TextDelta)
+        else None
+    )

@@ -1,0 +1,1 @@
+"""Sandboxes for tests: a real one, and one that only pretends."""

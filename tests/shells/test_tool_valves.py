@@ -1,0 +1,96 @@
+"""The valves for tools: TOOL_APPROVAL and TOOL_TIMEOUTS."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.loop.tools import Approval, Approver
+from shells.shell import PIPE_SHELL
+from shells.tool_valves import read_rules, read_timeouts
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("", []),
+        (" \n , ", []),
+        ("shell", [("shell", "ask")]),
+        ("shell=", [("shell", "ask")]),
+        (
+            "delete_*=ask, shell = deny\n*=auto",
+            [("delete_*", "ask"), ("shell", "deny"), ("*", "auto")],
+        ),
+    ],
+)
+def test_rules_are_read(text: str, rules: list[tuple[str, Approval]]) -> None:
+    """One a line or a comma; a pattern alone means that somebody is asked."""
+    assert read_rules(text, PIPE_SHELL) == (rules, "")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("delete_*:ask", "delete_*: deny", "shell=maybe", "=ask", "a=ask=deny"),
+        *("=yes", "deny", "ask=deny", "delete_* deny", "delete_*->deny", "delete_[ab"),
+        *('"delete_*"=deny', "a=deny; b=ask"),
+    ],
+)
+def test_entry_that_cannot_be_read_lets_nothing_run_unasked(entry: str) -> None:
+    """It may be meant to deny anything; what is denied elsewhere stays denied."""
+    rules, problem = read_rules(f"read_*=auto, {entry}, shell=deny", PIPE_SHELL)
+
+    approver = Approver(rules)
+    assert approver.rule_for("read_file") == "ask"
+    assert approver.rule_for("delete_file") == "ask"
+    assert approver.rule_for("shell") == "deny"
+    assert entry in problem
+    assert "An administrator has to correct it in the valves of this pipe" in problem
+
+
+def test_answer_may_be_in_capitals() -> None:
+    """There is only one thing that it can mean."""
+    assert read_rules("shell=DENY", PIPE_SHELL) == ([("shell", "deny")], "")
+
+
+@given(st.text(alphabet="ab*=,:\n askdenyuto"))
+def test_any_text_is_read(text: str) -> None:
+    """What is read has a pattern and one of three answers; nothing is passed over."""
+    rules, problem = read_rules(text, PIPE_SHELL)
+
+    assert all(pattern for pattern, _ in rules)
+    assert {answer for _, answer in rules} <= {"auto", "ask", "deny"}
+    entries = [entry for entry in re.split("[,\n]", text) if entry.strip()]
+    assert problem or len(rules) == len(entries)
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", []),
+        (
+            "delegate_task: 3600, crawl_*: 600",
+            [("delegate_task", 3600), ("crawl_*", 600)],
+        ),
+        ("a: 5\n\n b:7,", [("a", 5), ("b", 7)]),
+    ],
+)
+def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> None:
+    """One a line or comma."""
+    assert read_timeouts(text, PIPE_SHELL) == (120, limits, "")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
+)
+def test_time_that_cannot_be_read_is_told(entry: str) -> None:
+    """The others hold."""
+    text = f"default: 7, x: 5, {entry}"
+    default, limits, problem = read_timeouts(text, PIPE_SHELL)
+
+    assert (default, limits) == (7, [("x", 5)])
+    assert "TOOL_TIMEOUTS" in problem
+    assert repr(entry) in problem
+    assert "in the valves of this pipe" in problem

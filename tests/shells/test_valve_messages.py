@@ -1,0 +1,89 @@
+"""What administrators are told about their valves."""
+
+from typing import get_args
+
+import pytest
+
+from gpt5_agent.shell.valves import Valves as AgentValves
+from openai_responses.endings import Ending
+from openai_responses.errors import (
+    NO_FAULT,
+    InvalidRequest,
+    InvalidSetting,
+    SettingFault,
+    SettingName,
+)
+from owui_manifold.call.valves import Valves as PipeValves
+from shells.shell import PIPE_SHELL, PIPELINE_SHELL
+from shells.valve_messages import advised_ending, error_message, fault_advice
+
+
+@pytest.mark.parametrize(
+    ("fault", "advice"),
+    [
+        (NO_FAULT, ""),
+        (
+            SettingFault(("api_key",)),
+            "An administrator has to check API_KEY in the valves of this pipe.",
+        ),
+        (
+            SettingFault(("base_url", "ca_bundle", "verify_ssl")),
+            "An administrator has to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the "
+            "valves of this pipe.",
+        ),
+        (
+            SettingFault(("base_url",), "possible"),
+            "If it lasts, an administrator has to check BASE_URL in the valves of this "
+            "pipe.",
+        ),
+        (
+            SettingFault(("base_url",), "certain"),
+            "An administrator has to correct BASE_URL in the valves of this pipe, for "
+            "example https://api.openai.com/v1.",
+        ),
+        (
+            SettingFault(("proxy",), "certain"),
+            "An administrator has to correct PROXY in the valves of this pipe.",
+        ),
+    ],
+)
+def test_advice_depends_on_how_certain_the_cause_is(
+    fault: SettingFault, advice: str
+) -> None:
+    """It names the valves, and where they are."""
+    assert fault_advice(fault, PIPE_SHELL) == advice
+
+
+@pytest.mark.parametrize("name", get_args(SettingName))
+@pytest.mark.parametrize("valves", [PipeValves, AgentValves])
+def test_every_setting_has_a_valve_in_both_shells(
+    name: SettingName, valves: type[PipeValves | AgentValves]
+) -> None:
+    """No advice sends an administrator to a valve that is not there."""
+    advice = fault_advice(SettingFault((name,)), PIPELINE_SHELL)
+    words = advice.split()
+    assert set(words) & set(valves.model_fields)
+
+
+def test_errors_end_with_the_advice() -> None:
+    """An error without a setting stays as it is."""
+    error = InvalidSetting("proxy", "The proxy is wrong.")
+
+    assert error_message(error, PIPELINE_SHELL) == (
+        "The proxy is wrong. An administrator has to correct PROXY in the valves of "
+        "this pipeline."
+    )
+    assert error_message(InvalidRequest("No."), PIPE_SHELL) == "No."
+
+
+def test_endings_are_advised_once() -> None:
+    """Another look at the same ending adds nothing."""
+    ending = Ending("refused", "invalid_api_key", "No.", SettingFault(("api_key",)))
+
+    advised = advised_ending(ending, PIPE_SHELL)
+
+    assert advised.sentence == (
+        "No. An administrator has to check API_KEY in the valves of this pipe."
+    )
+    assert advised_ending(advised, PIPE_SHELL) == advised
+    assert (advised.kind, advised.code) == ("refused", "invalid_api_key")

@@ -1,0 +1,1 @@
+"""What stands in for Open WebUI: its names, signature, database, telemetry."""

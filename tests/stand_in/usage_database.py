@@ -1,0 +1,53 @@
+"""The host's database as the filter uses it, on SQLite in memory."""
+
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stand_in.host import StandInHost
+
+
+class UsageDatabase:
+    """Runs the real statements; `failing` is how many sessions cannot be opened."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, host: StandInHost) -> None:
+        self.failing = 0
+        self.opened = 0
+        self._database = sqlite3.connect(":memory:")
+        self._database.execute('CREATE TABLE "user" (id TEXT, email TEXT)')
+        host.provide("internal.db", get_async_db=self.session)
+        sqlalchemy = ModuleType("sqlalchemy")
+        vars(sqlalchemy)["text"] = str
+        patch.setitem(sys.modules, "sqlalchemy", sqlalchemy)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator["UsageDatabase"]:
+        """Lend a session, which undoes what is not committed."""
+        self.opened += 1
+        if self.failing:
+            self.failing -= 1
+            raise sqlite3.OperationalError("database is locked")
+        yield self
+        self._database.rollback()
+
+    async def execute(self, sql: str, values: Any) -> Any:
+        """Run a statement with its values, or with each of a list."""
+        many = isinstance(values, list)
+        run = self._database.executemany if many else self._database.execute
+        done = run(sql, values)
+        returns = done.description is not None
+        return SimpleNamespace(returns_rows=returns, all=done.fetchall)
+
+    async def commit(self) -> None:
+        """End the transaction."""
+        self._database.commit()
+
+    def add_users(self, *users: tuple[str, str]) -> None:
+        """Store the ids and addresses of users."""
+        self._database.executemany('INSERT INTO "user" VALUES (?, ?)', users)
+        self._database.commit()

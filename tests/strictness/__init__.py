@@ -1,0 +1,1 @@
+"""Schemas for strict mode: its rules, values made at random, and spoiled ones."""
