@@ -1,20 +1,20 @@
 """Questions to the agent, with a model that is written down, for tests."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import fields
 from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
 from gpt5_agent.request import AgentRequest, OwnToolSettings
-from openai_responses.endings import CUT, Ending
+from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
-from openai_responses.loop.events import ModelAnswer, RunDone, RunEvent, ToolOutput
-from openai_responses.requests.build import ResponsesRequest
+from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
-from runs.sample import call, run_of, shifted
+from runs.sample import call
+from runs.scripted import ScriptedProvider
 from strategies.metadata import RunMetadata
 from strategies.parameters import StrategyParameters
 
@@ -55,41 +55,6 @@ def host_tool(name: str = "host_weather") -> Json:
 def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
     """A call of a tool."""
     return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
-
-
-class ScriptedProvider:
-    """A model whose answers are written down; `asked` is what it was given."""
-
-    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
-        self._answers = list(answers)
-        self._break_off = break_off
-        self.asked: list[tuple[list[Item], list[str]]] = []
-
-    async def generate(
-        self, request: ResponsesRequest, first_index: int
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield the next answer; one that is empty breaks off."""
-        may_call = request.tool_choice != "none"
-        tools = request.tools or [] if may_call else []
-        self.asked.append((list(request.input), [str(tool["name"]) for tool in tools]))
-        answer = self._answers.pop(0)
-        *events, ended = run_of(*answer)
-        assert isinstance(ended, RunDone)
-        ending = ended.ending if answer else self._break_off
-        for event in events if answer else ():
-            yield shifted(event, first_index)
-        yield ModelAnswer(
-            ending,
-            request,
-            items=tuple(enumerate(ended.output, first_index)),
-            usages=ended.usages,
-            last_usage=ended.last_usage,
-            has_shown=bool(answer),
-        )
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Wait for nothing."""
-        return nullcontext()
 
 
 PARAMETERS = [field.name for field in fields(StrategyParameters)]

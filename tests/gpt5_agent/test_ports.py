@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agents.sample import ScriptedProvider, calls, question
+from agents.sample import calls, question
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -36,6 +36,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from runs.against_server import asking, limits, simulated
 from runs.sample import message, reasoning
+from runs.scripted import ScriptedProvider
 from simulator import Simulator
 from stand_in.signing import SIGN
 from strategies.guide import Guide

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
-from agents.sample import ScriptedProvider, calls
+from agents.sample import calls
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.events import ModelAnswer, ResponseDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from runs.against_server import asking
 from runs.sample import custom_call, message, reasoning
+from runs.scripted import ScriptedProvider
 from strategies.merged_calls import MergingProvider
 
 FIRST = calls("get_weather", 1, "Bern")

@@ -35,6 +35,7 @@ from openai_responses.loop.events import (
 from openai_responses.loop.spending import Budget, Spending, SpentLimit
 from openai_responses.loop.tools import (
     CallLimits,
+    CallTexts,
     Judgment,
     ToolResult,
     Toolset,
@@ -135,9 +136,10 @@ async def run_rounds(
         spending = Spending(toolset.budget if toolset else Budget())
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
-        async with aclosing(rounds.take_up(open_calls, toolset)) as events:
-            async for event in events:
-                yield event
+        with provider.paused():
+            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
+                async for event in events:
+                    yield event
     while rounds.request is not None:
         for part in (rounds.respond(rounds.request), rounds.answer_calls()):
             async with aclosing(part) as events:
@@ -245,6 +247,8 @@ class _Rounds:
         for event in self._release(judgment.question):
             yield event
         yield self._end_round(judgment)
+        if judgment.question:
+            return
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, limit)
             for event in self._decide(request, refusal):
@@ -278,26 +282,36 @@ class _Rounds:
         self._was_limited = self._was_limited or limit is not None
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
-        calls_left = 0 if limit else self._spending.calls_left
-        refusals: dict[int, ToolResult] = {}
-        allowed: dict[str, Item] = {}
-        for position, call in enumerate(calls):
-            if call["call_id"] in allowed:
-                refusals[position] = _refuse(call, _IS_REPEATED)
-            elif len(allowed) < calls_left:
-                allowed[call["call_id"]] = call
-            else:
-                refusals[position] = toolset.texts.refuse(call, limit or "calls")
-                self._was_limited = True
-        judgment = Judgment([Verdict(call) for call in allowed.values()])
-        if toolset.judge and allowed:
-            judgment = await toolset.judge.judge(list(allowed.values()))
-        judged = iter(judgment.verdicts)
+        verdicts = self._apply_budget(calls, limit, toolset.texts)
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
         verdicts = [
-            Verdict(call, refusals[position]) if position in refusals else next(judged)
-            for position, call in enumerate(calls)
+            judged[verdict.call["call_id"]] if verdict.is_made else verdict
+            for verdict in verdicts
         ]
-        return judgment._replace(verdicts=verdicts)
+        return Judgment(verdicts, judgment.question)
+
+    def _apply_budget(
+        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
+    ) -> list[Verdict]:
+        """Refuse calls that came twice, and those that the budget does not allow."""
+        calls_left = 0 if limit else self._spending.calls_left
+        verdicts: list[Verdict] = []
+        allowed_ids: set[str] = set()
+        for call in calls:
+            refusal: ToolResult | None = None
+            if call["call_id"] in allowed_ids:
+                refusal = _refuse(call, _IS_REPEATED)
+            elif len(allowed_ids) < calls_left:
+                allowed_ids.add(call["call_id"])
+            else:
+                refusal = texts.refuse(call, limit or "calls")
+                self._was_limited = True
+            verdicts.append(Verdict(call, refusal))
+        return verdicts
 
     def _release(self, question: Item | None) -> Iterator[RunEvent]:
         """Yield what was held back; a question takes the place of the calls."""
@@ -341,7 +355,7 @@ class _Rounds:
         timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
         async with aclosing(run_calls(made, timed)) as results:
             for verdict in judgment.verdicts:
-                if verdict.refusal:
+                if verdict.refusal is not None:
                     yield self._add_output(verdict.call, verdict.refusal)
                 elif verdict.is_made:
                     _, result = await anext(results)

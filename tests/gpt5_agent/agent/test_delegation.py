@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agents.sample import (
-    ScriptedProvider,
     WeatherTool,
     answered,
     calls,
@@ -28,6 +27,7 @@ from openai_responses.items import Item
 from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from runs.sample import call, message
+from runs.scripted import ScriptedProvider
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 
