@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece

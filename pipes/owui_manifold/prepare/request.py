@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type
 from openai_responses.loop.attempts import Limits
+from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairScope
@@ -191,8 +192,11 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         call.log.warn,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
+        budget=Budget(
+            # One round more in which the model hears of the limit.
+            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
+            calls=valves.MAX_TOOL_CALLS,
+        ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.sample import ScriptedProvider, WeatherTool, calls, events_of, question
+from agents.sample import WeatherTool, calls, events_of, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
@@ -14,6 +14,7 @@ from openai_responses.items import Item
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
+from runs.scripted import ScriptedProvider
 from stand_in.signing import SIGN
 from strategies.metadata import RunMetadata
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.sample import ScriptedProvider, WeatherTool, calls, question
+from agents.sample import WeatherTool, calls, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import (
     AgentEvent,
@@ -24,6 +24,7 @@ from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver
 from openai_responses.requests.replay import Origin, replay_output
 from runs.sample import message, reasoning
+from runs.scripted import ScriptedProvider
 from stand_in.signing import SIGN
 
 Json = dict[str, Any]
