@@ -48,7 +48,7 @@ def added(*tools: Any, role: str = "developer") -> dict[str, Any]:
 
 def allowed(*tools: Any, mode: str = "auto") -> dict[str, Any]:
     """Return a choice that leaves all other tools out."""
-    named = [{k: one[k] for k in ("type", "name") if k in one} for one in tools]
+    named = [{k: tool[k] for k in ("type", "name") if k in tool} for tool in tools]
     return {"type": "allowed_tools", "mode": mode, "tools": named}
 
 

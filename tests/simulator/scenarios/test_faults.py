@@ -66,7 +66,7 @@ async def test_answers_that_begin_together(client: Client) -> None:
 
         heard = await asyncio.gather(early, client.stream("sim:short,together=2"))
 
-        assert [one.status for one in heard] == [200, 200]
+        assert [answer.status for answer in heard] == [200, 200]
 
 
 async def test_a_stalled_json_answer_is_left_by_the_client(client: Client) -> None:
