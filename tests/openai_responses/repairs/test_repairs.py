@@ -57,7 +57,8 @@ SEARCH = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
 CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
-HI, HELLO = said("user", "Hi"), said("assistant", "Hello")
+HI = said("user", "Hi")
+HELLO = said("assistant", "Hello")
 TOLD = [
     said("assistant", "I called a: {}"),
     said("assistant", "I got this result: of a"),

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.asyncio
 USER = {"type": "message", "role": "user", "content": "Hello"}
 MORE = {"type": "message", "role": "user", "content": "Go on"}
 LONG = {"role": "user", "content": "rain " * 1200}
-SOL, LAST = "gpt-6.1-sol", "gpt-6.2-sol"
+SOL = "gpt-6.1-sol"
+LAST = "gpt-6.2-sol"
 OLD = "gpt-5.6-sol"
 SCHEMA = {
     "type": "object",

@@ -8,7 +8,8 @@ from upstream.simulated import Client
 
 USER = {"role": "user", "content": "Hello"}
 MORE = {"role": "user", "content": "Go on, in JSON"}
-OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
+OLD = "gpt-5.6-sol"
+NEW = "gpt-6.2-sol"
 KEEP = (
     "type",
     "summary",

@@ -132,7 +132,8 @@ async def test_other_headers_of_a_refusal(client: Client) -> None:
 async def test_a_status_on_any_scenario(client: Client) -> None:
     """status=CODE goes with every scenario; without Retry-After none is sent."""
     body = client.body("sim:refusal,status=429,times=1")
-    first, second = await client.post(body), await client.post(body)
+    first = await client.post(body)
+    second = await client.post(body)
 
     assert (first.status, first.error["code"]) == (429, "rate_limit_exceeded")
     assert "Retry-After" not in first.headers
