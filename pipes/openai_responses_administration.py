@@ -294,7 +294,6 @@ def hex_digest(text: str) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -303,8 +302,7 @@ def hex_digest(text: str) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
-# administrator has to look at is in `fault`, for a shell to say with its own names.
+# `str(error)` is our own sentence for a person, without body, header or key.
 # --------------------------------------------------------------------------------------
 
 
@@ -369,27 +367,6 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
-SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
-]
-"""Fields of `Endpoint` that can be the cause of a failure."""
-
-
-class SettingFault(NamedTuple):
-    """The settings that can be the cause of a failure; none if it has another one.
-
-    Settings have other names where an administrator sees them, and who can change them
-    depends on the host, so what to do is worded by the shells.
-    """
-
-    settings: tuple[SettingName, ...] = ()
-    certainty: Literal["certain", "likely", "possible"] = "likely"
-    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
-
-
-NO_FAULT = SettingFault()
-
-
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -402,22 +379,31 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
-        super().__init__(sentence)
-        self.fault = fault
-
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-class InvalidSetting(InvalidRequest):
-    """A field of the endpoint has a value that cannot be used."""
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
-    def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
-        super().__init__(reason, SettingFault((name,), "certain"))
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -425,11 +411,9 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
-    ) -> None:
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(sentence)
         self.was_sent = was_sent
 
 
@@ -476,15 +460,9 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(
-        self,
-        sentence: str,
-        failure: Failure,
-        request_id: str = "",
-        fault: SettingFault = NO_FAULT,
-    ) -> None:
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(sentence)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -849,7 +827,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; `extra_headers` have priority."""
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -874,15 +852,9 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server is not an http or https address.",
-        )
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server contains a user name or a password.",
-        )
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -921,19 +893,16 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is not None:
-        return address
-    if stated:
-        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
-    raise InvalidRequest(
-        "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
-    )
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or Open WebUI's environment."
+        )
+    return address
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -958,7 +927,7 @@ def _environment_proxy(url: str) -> str | None:
 #
 # The package `azure-identity` finds out who this server is: a managed identity, a workload
 # identity, the variables `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET`,
-# or a login of Azure's programs. It is looked up when it is used.
+# or a login of Azure's programs. Open WebUI installs it; it is looked up when it is used.
 # The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
 # --------------------------------------------------------------------------------------
 
@@ -1011,9 +980,8 @@ class EntraTokens:
             token = self._credential.get_token(scope)
         except ImportError:
             raise InvalidRequest(
-                "Tokens of Microsoft Entra ID need the package azure-identity, which "
-                "this server does not have. An administrator has to install it, or to "
-                "choose another kind of authentication."
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
             ) from None
         except Exception as error:  # whatever the package and its network raise
             reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
@@ -1039,10 +1007,12 @@ def entra_scope(endpoint: Endpoint) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
-#
-# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
-# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -1052,7 +1022,7 @@ _PICTURE = (
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = "OpenAI does not accept the API key."
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -1179,14 +1149,20 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
+            "not followed, because the key would go along",
+            "BASE_URL",
+        ),
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy in front of the model's server rejected the request",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1202,13 +1178,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The model's server did not answer like the Responses API.",
-        "compressed": "The model's server sent a compressed answer, which cannot be "
-        "read.",
+        "": check_valves(
+            "The server at BASE_URL did not answer like the Responses API",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which cannot be read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than is accepted for one "
+        "too_large": "The model's server sent more data than this pipe accepts for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -1228,19 +1209,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
-_WRONG_ADDRESS = SettingFault(("base_url",))
-
-FAULTS: Mapping[tuple[str, str], SettingFault] = {
-    ("refused", "3"): _WRONG_ADDRESS,
-    ("refused", WRONG_KEY): SettingFault(("api_key",)),
-    ("refused", "401"): SettingFault(("api_key",)),
-    ("refused", "404"): _WRONG_ADDRESS,
-    ("refused", "407"): SettingFault(("proxy",)),
-    ("unreadable", ""): _WRONG_ADDRESS,
-    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
-}
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
-
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -1253,8 +1221,6 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
-    fault: SettingFault = NO_FAULT
-    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1269,16 +1235,14 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
-    fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
+def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
+    return Ending(kind, sentence=SENTENCES[kind][""])
 
 
 COMPLETED = Ending("completed")
-CUT = _ending_without_code("cut")
-UNREADABLE = _ending_without_code("unreadable")
-COMPRESSED = _ending_without_code("unreadable", "compressed")
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1297,7 +1261,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1306,7 +1270,6 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1314,14 +1277,13 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
+        return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
+        return Ending("refused", _code(error.error), str(error))
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
-        return Ending(kind, sentence=str(error), fault=error.fault)
-    return _ending_without_code(kind, word)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1367,29 +1329,16 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    return refusal_fault(error.status, error) if error.status else NO_FAULT
-
-
-_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
-
-
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
-    return _REFUSAL_SENTENCES[word].format(
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1404,7 +1353,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that the address is wrong.
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -2465,7 +2414,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# Models that are described elsewhere (`overrides`) have priority over all of these.
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 # --------------------------------------------------------------------------------------
 
 
@@ -2517,7 +2467,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -2697,6 +2647,61 @@ def _capitalized_id(model_id: str) -> str:
     return " ".join(shown)
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is not a JSON object")
+    for key, value in row.items():
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.tool_kinds
 #
@@ -2704,7 +2709,7 @@ def _capitalized_id(model_id: str) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
 # `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 # them lacks.
 # --------------------------------------------------------------------------------------
@@ -3381,7 +3386,7 @@ def _texts(values: object) -> list[str]:
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the model's facts, response
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -3451,6 +3456,21 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -3481,6 +3501,26 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000

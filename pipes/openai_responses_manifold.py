@@ -13419,7 +13419,7 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
+UNREADABLE_IMAGE = "[An image is in a format that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
@@ -16612,7 +16612,7 @@ OWN_KEY_PLACE = (
     "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
     "Controls > Valves."
 )
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
 _NO_KEY = (
     "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
     "of this pipe (Admin Panel > Functions > the gear beside it)."

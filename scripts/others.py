@@ -252,8 +252,8 @@ async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> 
 @contextlib.asynccontextmanager
 async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
     """Run gpt-oss's own server."""
-    place = f"lib/*/site-packages/litellm/*/*/{VOCABULARY}"
-    [vocabulary] = OTHERS.directory.glob(place)
+    pattern = f"lib/*/site-packages/litellm/*/*/{VOCABULARY}"
+    [vocabulary] = OTHERS.directory.glob(pattern)
     shutil.copy(vocabulary, folder / "o200k_base.tiktoken")
     port = free_port()
     script = ROOT / "scripts/other_servers/serve_gpt_oss.py"

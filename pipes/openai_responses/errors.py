@@ -178,7 +178,7 @@ class AnswerTooLarge(ResponsesError):
 
     def __init__(self) -> None:
         """Use one sentence for all parts."""
-        super().__init__("The model's server sent more than is accepted.")
+        super().__init__("The model's server sent more data than is accepted.")
 
 
 class MalformedEvent(ResponsesError):

@@ -21,19 +21,20 @@ from openai_responses.endings import (
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_mapping, load_json
+from openai_responses.json_input import load_json
 from openai_responses.models.resolve import resolve_model
 from owui_administration.host import user_groups
+from shells.administration import CallFacts
 
 _UNREADABLE = (
     "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
+_ASKS_NEXT = "The server did not answer: asking the next one."
+_OTHER_ACCOUNT = (
+    "The earlier reasoning of this chat belongs to another server or account."
 )
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 """How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
@@ -87,6 +88,7 @@ class EndpointEntry(BaseModel):
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
         given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        # Headers may hold another key, and vector stores belong to another account.
         unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
         return {**given, "API_KEY": self.key, **unset}
 
@@ -154,6 +156,8 @@ class EndpointChoice:
         would be the same anywhere, and what was stopped for its safety must go on
         nowhere else.
         """
+        # Whoever asks elsewhere works around what OpenAI's monitoring stopped (guide
+        # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)
@@ -197,24 +201,23 @@ def _is_down(kind: str, code: str | None, status: int) -> bool:
 
 
 async def choose_endpoints(
-    text: str, facts: JsonObject, down: dict[str, float]
+    text: str, facts: CallFacts, down: dict[str, float]
 ) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
     entries = read_endpoints(text)
-    base_url = str(facts.get("base_url"))
+    base_url = facts["base_url"]
     if entries is None:
         choice = EndpointChoice([], base_url, down)
         choice.problem = _UNREADABLE
         return choice
-    if not entries or facts.get("has_own_key"):
+    if not entries or facts["has_own_key"]:
         return None
-    user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else set[str]()
-    model = str(facts.get("model"))
+    groups = await user_groups(facts["user_id"]) if has_groups else set[str]()
+    model = facts["model"]
     names = {model, resolve_model(model).id}
     usable = [entry for entry in entries if entry.is_for(groups, names)]
     return EndpointChoice(usable, base_url, down) if usable else None

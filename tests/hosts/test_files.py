@@ -161,9 +161,7 @@ async def test_too_large_file_is_refused_by_name(
     large = await attach(member, "atlas.pdf", content, "application/pdf", process=False)
     async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
         turn = await tab.send(MODEL, "sim:chat read", files=[large])
-        assert "With atlas.pdf the files of this chat come to more than 50 MB" in str(
-            turn.error
-        )
+        assert "With atlas.pdf the files of this chat exceed 50 MB" in str(turn.error)
         assert chat_bodies(simulator) == []
         after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id)
 

@@ -172,7 +172,7 @@ async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
     assert "gpt-6.1-sol" in str(turn.error)
 
 
-async def test_what_an_administrator_says_of_a_model(
+async def test_overrides_of_a_model_hold(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:
     """Its name is listed, its facts hold, its end is told with the successor."""
@@ -372,7 +372,7 @@ async def test_users_own_key_pays_for_the_users_chats(
             turn = await tab.send(CHAT, "sim:short")
         administrators = await admins_tab.send(CHAT, "sim:short")
 
-    assert "This pipe wants an OpenAI API key of your own" in str(untold.error)
+    assert "This pipe needs your own OpenAI API key" in str(untold.error)
     assert turn.error is None
     assert turn.text
     assert "An administrator has to check API_KEY" in str(administrators.error)

@@ -108,7 +108,7 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials that were not in vain, once a request was accepted.
 
     A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
+    Of several things of one kind, such as two images, the refusal may be the same.
     """
     helped: list[Trial] = []
     for number, trial in enumerate(trials, 1):

@@ -241,6 +241,8 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     for text in shown[:-1]:
         length = _length(text)
         end = start + length
+        # Open WebUI joins the messages of one answer by a line feed
+        # (utils/misc.py:408).
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])

@@ -134,6 +134,21 @@ class _Places(NamedTuple):
     """Whether the answer has one of the run's texts unchanged."""
 
 
+# How the host's answer is held against what it stored:
+#
+#   stored output                      what comes back for the next turn
+#   -----------------------------      ---------------------------------
+#   kept_1, before msg_1               0  AssistantText "Let me see."
+#   msg_1      "Let me see."           1  ToolCall      call_1
+#   call_1, output of call_1           2  ToolMessage   call_1
+#   kept_2, before msg_2               3  AssistantText "It rains.\nTake a coat."
+#   msg_2      "It rains."
+#   kept_3, before msg_3
+#   msg_3      "Take a coat."
+#
+# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): behind the
+# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part, and
+# kept_3 has no place any more.
 def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
     """Return the place of each message of a run in an answer.
 
@@ -185,6 +200,8 @@ def _find_text(
         number += 1
         offset = 0
         whole = _part_text(answer, number)
+    # Texts of messages without a tool between them are joined by a line feed
+    # (utils/misc.py:408 of Open WebUI 0.12.4).
     gap = "\n" if offset else ""
     if whole.startswith(gap + text, offset):
         start = offset + len(gap)

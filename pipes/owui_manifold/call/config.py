@@ -20,12 +20,11 @@ from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.expert import ExpertSettings
-from owui_manifold.call.log import LOG_LEVELS
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
+from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
     endpoint_of_valves,
     missing_key_error,
@@ -176,8 +175,8 @@ _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 
 _OTHER_FILTER_VERSION = (
-    "The switches of the composer do nothing: they are of another version than this "
-    "pipe. Install both from the same release."
+    "The switches next to the chat input have no effect: their version differs from "
+    "this pipe's. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -243,10 +242,10 @@ def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
 
 
 OWN_KEY_PLACE = (
-    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
     "Controls > Valves."
 )
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
@@ -299,20 +298,10 @@ class AccountCapabilities(RecentTexts):
                 self.dropped[name] += count
 
 
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
-
-
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
-    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
-        timeouts=Timeouts(
-            connect=expert.connect_timeout_seconds,
-            first_event=max(expert.first_event_timeout_seconds, least),
-            idle=max(expert.idle_timeout_seconds, least),
-            total=expert.total_timeout_seconds,
-        ),
+        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
     )

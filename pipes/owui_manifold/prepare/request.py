@@ -33,13 +33,9 @@ from owui_manifold.call.config import read_config, run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
+from owui_manifold.host.approvals import build_approver
 from owui_manifold.host.open_webui import require_floor
-from owui_manifold.host.tools import (
-    HostTools,
-    ToolUser,
-    build_approver,
-    long_running_tools,
-)
+from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -87,8 +83,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
-    rows = call.host.tools
-    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 

@@ -10,7 +10,6 @@ from openai_responses.endings import (
     api_word,
     ending_of_incomplete,
 )
-from openai_responses.errors import ResponsesError
 from openai_responses.items import (
     Item,
     has_image,
@@ -23,24 +22,21 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunDone, Trace
-from openai_responses.redaction import describe_exception, redact_line
+from openai_responses.redaction import redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_manifold.call.config import OWN_KEY_PLACE
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
+from shells.answer_log import LogLevel
+from shells.failures import with_error_id
 from shells.shell import PIPE_SHELL
-from shells.valve_messages import advised_ending, error_message
+from shells.valve_messages import advised_ending
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
-)
-_INTERNAL_ERROR = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "the error id."
 )
 
 
@@ -124,7 +120,7 @@ def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending
     own_key_is_wrong = key_is_wrong and call.config.own_key
     ending = advised_ending(ended.ending, PIPE_SHELL)
     message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
-    message = _with_error_id(call.log, message)
+    message = with_error_id(call.log, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
     return ending._replace(sentence=message)
@@ -202,20 +198,6 @@ def server_message(secrets: Iterable[str], text: str) -> str:
     return f"The server said: {shown}" if shown else ""
 
 
-def report_exception(log: RunLog, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        message = error_message(error, PIPE_SHELL)
-        log.warn(f"nothing was sent: {message}")
-        return _with_error_id(log, message)
-    log.line("ERROR", describe_exception(error))
-    return _with_error_id(log, _INTERNAL_ERROR)
-
-
-def _with_error_id(log: RunLog, sentence: str) -> str:
-    return f"{sentence} (Error id: {log.run_id})"
-
-
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
     call = prepared.call
@@ -235,7 +217,7 @@ def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     if not is_intended:
         call.capabilities.count_dropped(removed)
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-    level = "DEBUG" if is_intended else "WARNING"
+    level: LogLevel = "DEBUG" if is_intended else "WARNING"
     call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 

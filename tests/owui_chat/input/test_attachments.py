@@ -84,32 +84,23 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
 # ----------------------------------------------------------------- where it stands
 
 
-def test_each_message_has_its_own_files() -> None:
+@pytest.mark.parametrize(
+    ("questions", "last", "files"),
+    [
+        (3, "q2", {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}),
+        (1, "q0", {0: ["a.pdf"]}),
+        (2, "q2", {2: ["b.pdf", "c.pdf"]}),
+    ],
+    ids=["whole chat", "earlier turn", "oldest left out by the host"],
+)
+def test_each_message_has_its_own_files(
+    questions: int, last: str, files: dict[int, list[str]]
+) -> None:
     """By the chain of messages that leads to the one asked."""
     messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
     messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
 
-    found = attached(chat_of(3), messages, {"user_message_id": "q2"})
-
-    assert found == {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}
-
-
-def test_earlier_turns_find_them_at_the_same_place() -> None:
-    """What was sent stays the beginning of what is sent."""
-    messages = tree([pdf("a.pdf")], [], [pdf("b.pdf")])
-
-    found = attached(chat_of(1), messages, {"user_message_id": "q0"})
-
-    assert found == {0: ["a.pdf"]}
-
-
-def test_messages_that_the_host_left_out_are_missing_in_front() -> None:
-    """A chat that was compacted begins later."""
-    messages = tree([pdf("a.pdf")], [pdf("b.pdf")], [pdf("c.pdf")])
-
-    found = attached(chat_of(2), messages, {"user_message_id": "q2"})
-
-    assert found == {0: ["b.pdf"], 2: ["c.pdf"]}
+    assert attached(chat_of(questions), messages, {"user_message_id": last}) == files
 
 
 def test_wish_how_to_answer_anew_has_no_files() -> None:

@@ -253,7 +253,7 @@ async def test_what_is_no_text_comes_back_as_a_file(chat: Chat) -> None:
 
     answer = await chat.file("read", path="a.png")
 
-    assert answer.text == "It is no text; the user is shown the file of 256 bytes."
+    assert answer.text == "It is not text; the user gets the file of 256 bytes."
     assert [file.path.read_bytes() for file in answer.files] == [bytes(range(256))]
 
 
@@ -263,7 +263,7 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
 
     text = (await chat.file("read", path="long")).text
 
-    assert text == "é" * 5000 + "\n\n[The file goes on: it has 12001 bytes.]"
+    assert text == "é" * 5000 + "\n\n[The file continues: it has 12001 bytes.]"
 
 
 @pytest.mark.parametrize(
