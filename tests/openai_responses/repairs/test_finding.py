@@ -495,9 +495,8 @@ def test_plain_reasoning_goes_from_all_chats() -> None:
         "content": [{"type": "reasoning_text", "text": "x"}],
     }
     error = words("No reasoning here.")
-    assert repair_of(error, input=[USER, thought, ANSWER, USER]) == (
-        LeaveOutPlainReasoning()
-    )
+    items = [USER, thought, ANSWER, USER]
+    assert repair_of(error, input=items) == LeaveOutPlainReasoning()
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
