@@ -101,7 +101,8 @@ def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
     one = question()
     in_chat = one._replace(can_ask=True)
-    endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
+    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    log = AgentLog("ID")
 
     found = [
         build_agent_request(q, endpoint, Connections(), log) for q in (one, in_chat)
@@ -115,7 +116,8 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     """Every call is asked about; administrators read why, in the log and in the chat."""
     one = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
     of_admin = one._replace(caller=PipelineCaller(is_admin=True))
-    endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
+    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    log = AgentLog("ID")
 
     readable = of_admin._replace(valves=question().valves)
     found, told, silent = [
