@@ -7,6 +7,7 @@ import pytest
 from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import json_digest
+from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.finding import Trial
@@ -292,7 +293,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
     assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
     assert toolset.approver.rule_for("now") == "ask"
     assert toolset.limits == CallLimits(8, 11, 55, 1_700, [("crawl_*", 900)])
-    assert (toolset.rounds, toolset.most_calls) == (3, 7)
+    assert toolset.budget == Budget(rounds=3, calls=7)
     assert toolset.runs_calls is True
     toolset.log("a line")
     assert found.call.log.text().endswith("WARNING  a line")
