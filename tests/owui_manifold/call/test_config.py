@@ -293,7 +293,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
     assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
     assert toolset.approver.rule_for("now") == "ask"
     assert toolset.limits == CallLimits(8, 11, 55, 1_700, [("crawl_*", 900)])
-    assert toolset.budget == Budget(rounds=3, calls=7)
+    assert toolset.budget == Budget(rounds=4, calls=7)
     assert toolset.runs_calls is True
     toolset.log("a line")
     assert found.call.log.text().endswith("WARNING  a line")
