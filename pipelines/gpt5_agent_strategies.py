@@ -54,6 +54,7 @@ from collections.abc import (
 )
 from concurrent.futures import CancelledError, Future
 from contextlib import (
+    AbstractContextManager,
     aclosing,
     asynccontextmanager,
     closing,
@@ -1284,9 +1285,9 @@ def _length_of_location(row: Mapping[str, Any]) -> int:
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _LONGEST_PREFIX)
+    begin = text.find("{", 0, _MAX_PREFIX)
     try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         return None
     inner = as_mapping(body).get("error")
@@ -1296,8 +1297,8 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_LONGEST_PREFIX = 1000
-_LONGEST_BODY = 100_000
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 
 
@@ -3646,7 +3647,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        return ".".join(group for group in match.groups() if group)
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -4589,8 +4590,8 @@ RETRIED_CODES = frozenset(
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
-_FIRST_WAIT = 0.5
-_LONGEST_WAIT = 8.0
+_FIRST_BACKOFF = 0.5
+_MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
@@ -4613,7 +4614,7 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
-        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+        wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
 
@@ -4943,1402 +4944,6 @@ def _by_tool(refusal: Refusal) -> Iterator[Trial]:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.transport.stream
-#
-# The stream of a response: bytes in, typed events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
-# (docs/reference/responses-api.md, "Stream events").
-#
-# The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
-# --------------------------------------------------------------------------------------
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
-
-    event: str
-    data: str
-
-
-_LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
-
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
-        self._most_bytes = most_bytes
-        self._partial_line = bytearray()
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes; it may begin inside of a CRLF.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
-        if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._partial_line.extend(chunk)
-            return []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
-        return self._take_lines(b"\n\n")
-
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
-        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
-        # be split at U+2028 as well, which may stand inside of JSON.
-        text = b"".join((self._partial_line, chunk))
-        lines = text.splitlines()
-        self._partial_line = bytearray()
-        self._size += len(text) + _LINE_BYTES * len(lines)
-        # A line may end with CR, LF or both; the LF may come with the next chunk.
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            # A blank line ends an event; without data there is none to dispatch. A line
-            # that begins with a colon is a comment: its field has no name.
-            elif not line:
-                if self._lines:
-                    events.append(self._event_of_lines())
-                self._event = b""
-                self._lines = []
-                self._size = 0
-        return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
-
-
-NO_CARD: JsonObject = MappingProxyType({})
-
-
-class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
-
-
-class TextDone(TextDelta):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-
-class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
-
-    output_index: int
-    annotation: Item
-    item_id: str = ""
-
-
-class PartialImage(NamedTuple):
-    """An image as far as it is generated.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    image: str
-    form: str
-    item_id: str = ""
-
-
-class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte.
-
-    Its encrypted content is whole only here, not in `response.output_item.added` (types
-    of openai-python 3.54.0, `response_reasoning_item_param.py`).
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    output_index: int
-    item: Item
-    card: JsonObject = NO_CARD
-    shown: str = ""
-    """The text of a message as a host shows it."""
-
-
-class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot.
-
-    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
-    itself was requested.
-    """
-
-    status: str
-    response: JsonObject
-
-
-class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-
-On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
-"""
-
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    joined: list[StreamEvent] = []
-    for identity, neighbors in groupby(events, _text_identity):
-        if identity is None:
-            joined += neighbors
-            continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
-    return joined
-
-
-def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
-
-
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
-
-_END_OF_STREAM = "[DONE]"
-"""Of Chat Completions; no recorded stream of OpenAI has it."""
-_JSON_SPACE = " \t\n\r"
-"""RFC 8259, section 2."""
-
-_Reader = Callable[[JsonObject], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object.
-
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
-    """
-    if event.data == _END_OF_STREAM:
-        return None
-    text = event.data.strip(_JSON_SPACE)
-    try:
-        wire, end = _SCAN_JSON(text, 0)
-        if end != len(text):
-            raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
-        read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
-    except _ODD_EVENT:
-        raise MalformedEvent from None
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
-
-
-_ODD_EVENT = (
-    StopIteration,
-    ValueError,
-    RecursionError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of text that is not JSON, and of JSON that is not an event."""
-
-
-def _checked(value: object, kind: type) -> Any:
-    """Return a value of a type; raises TypeError for any other."""
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-_NO_INDEX = -1
-
-
-def _index(wire: JsonObject) -> int:
-    index = wire.get("output_index")
-    if index is None:
-        return _NO_INDEX
-    return int(_checked(index, int))
-
-
-def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
-
-    The tuple is made in half the time of the named tuple's own `__new__`.
-    """
-    new = partial(tuple.__new__, event)
-
-    def read(wire: JsonObject) -> StreamEvent:
-        text = wire[field]
-        part_index = wire.get(part, 0)
-        item_id = wire.get("item_id")
-        index = wire.get("output_index")
-        if index is None:
-            index = _NO_INDEX
-        if not isinstance(text, str):
-            raise TypeError
-        if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
-        if not isinstance(item_id, str):
-            item_id = ""
-        return new((index, kind, part_index, text, item_id))
-
-    return read
-
-
-def _read_annotation(wire: JsonObject) -> StreamEvent:
-    """Return a citation; the type allows none, the final item has all of them."""
-    annotation = wire.get("annotation")
-    if annotation is None:
-        return None
-    item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
-
-
-def _read_partial_image(wire: JsonObject) -> StreamEvent:
-    return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
-        str(wire.get("output_format") or ""),
-        as_text(wire.get("item_id")),
-    )
-
-
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
-_PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-)
-"""Texts of which an item has a list."""
-
-
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
-        if kind.text:
-            text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
-    readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
-    return readers
-
-
-_READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
-    "response.output_text.annotation.added": _read_annotation,
-    "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": partial(_read_final, "completed"),
-    "response.incomplete": partial(_read_final, "incomplete"),
-    "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
-}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.events
-#
-# What a run reports to those who show it or record it.
-#
-# The events of output items are those of the stream, renumbered over the whole run.
-# --------------------------------------------------------------------------------------
-
-
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
-
-
-class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
-
-    output_index: int
-    item: Item
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
-
-
-class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is what was changed after a refusal. `reason` is for the log.
-    """
-
-    sentence: str
-    trial: Trial | None = None
-    reason: str = ""
-
-
-class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = ApiError()
-    removed: Mapping[str, int] = MappingProxyType({})
-    subject: str = ""
-    response_id: str = ""
-    cache: JsonObject = MappingProxyType({})
-
-
-class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = Trace()
-    cost: float | None = None
-    usages: tuple[Usage, ...] = ()
-    usage_note: str = ""
-
-
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-RunEvents = AsyncGenerator[RunEvent, None]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.callbacks
-#
-# The callback of a caller that wants to hear nothing.
-# --------------------------------------------------------------------------------------
-
-
-def ignore_report(_value: object) -> None:
-    """Do nothing with what is reported."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endpoint
-#
-# Where requests go: address, headers, certificates and proxy.
-# --------------------------------------------------------------------------------------
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
-    token: str = field(default="", repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`, with Azure's `api-version`.
-
-        Raises InvalidRequest.
-        """
-        address = _normalize_base_url(self.base_url) + path
-        query = urlsplit(self.base_url.strip()).query
-        if not query:
-            return address
-        separator = "&" if "?" in path else "?"
-        return f"{address}{separator}{query}"
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
-
-    def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
-
-    @property
-    def _is_openais(self) -> bool:
-        return f".{self.host}".endswith(".openai.com")
-
-    @property
-    def is_openai(self) -> bool:
-        """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
-            return True
-        return self.openai_compatible and not self.is_azure
-
-    @property
-    def is_gateway(self) -> bool:
-        """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
-        headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
-
-    def account(self) -> str:
-        """Return a name of the account, without the key."""
-        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return hex_digest(identity)
-
-    def reasoning_scope_id(self) -> str:
-        """Return an id of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
-        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return hex_digest(identity)[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; `extra_headers` have priority."""
-        key = self.api_key.strip()
-        headers: dict[str, str] = {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        elif self.is_azure:
-            headers["api-key"] = key
-        else:
-            headers["Authorization"] = f"Bearer {key}"
-        headers["Content-Type"] = "application/json"
-        if self.organization:
-            headers["OpenAI-Organization"] = self.organization
-        if self.project:
-            headers["OpenAI-Project"] = self.project
-        replaced = {name.lower() for name in self.extra_headers}
-        for name in list(headers):
-            if name.lower() in replaced:
-                del headers[name]
-        return {**headers, **self.extra_headers}
-
-
-def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server is not an http or https address.",
-        )
-    if "@" in parts.netloc:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server contains a user name or a password.",
-        )
-    stated_path = parts.path.rstrip("/")
-    path = stated_path.removesuffix("/responses").rstrip("/")
-    if not stated_path:
-        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if is_azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def connection_secrets(
-    headers: Iterable[str], proxy: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
-    secrets = [*keys, proxy]
-    parts = url_parts(proxy.strip())
-    if parts and parts.password:
-        secrets.append(unquote(parts.password))
-    for value in headers:
-        secrets += header_secrets(value)
-    return tuple(secret for secret in secrets if secret.strip())
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else.
-
-    Brackets without an address and a port that is no number are a ValueError.
-    """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return None
-    return parts
-
-
-def proxy_for(endpoint: Endpoint, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is not None:
-        return address
-    if stated:
-        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
-    raise InvalidRequest(
-        "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
-    )
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
-
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
-        """The parts of each kind whose end has not come, in their order."""
-
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        deltas = self._deltas.get(part)
-        if deltas is None:
-            self._deltas[part] = [text]
-            self._unended[part[0]][part] = None
-        else:
-            deltas.append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        unended = self._unended[part[0]]
-        is_known = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
-        unended.pop(part, None)
-        self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
-            return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.ulid
-#
-# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
-#
-# They sort by time. A package for them would have to be installed on the user's server;
-# tests compare these with ulid-py.
-# --------------------------------------------------------------------------------------
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
-    """
-
-    def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
-    ) -> None:
-        """Number items from `first_index` on.
-
-        `taken_call_ids` are those of the calls of earlier responses.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._known_call_ids = set(taken_call_ids)
-        self._own_call_ids: dict[str, str] = {}
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
-                if position in self._open:
-                    index = self._first + position
-                    return [event._replace(output_index=index, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self._fail("error", event.error)
-        return []
-
-    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
-        """Take the second of the two events with which a stream is refused.
-
-        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
-        the other way round, and only the second one has the reason.
-        """
-        kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
-        return []
-
-    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
-        """End with `error`, or with what an earlier event named as the reason."""
-        first = self.refusal or ApiError()
-        if first != ApiError():
-            notice = first.notice if any(first.notice) else error.notice
-            error = first._replace(notice=notice)
-        self.refusal = error
-        self.trace = self.trace._replace(error=error)
-        self.ending = ending_of_failure(kind, error)
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
-        for item_id in ids:
-            position = self._ids.get(item_id)
-            if position is not None and fits(self._items[position]):
-                return position
-        position = self._latest.get(index)
-        if position is None or not fits(self._items[position]):
-            return None
-        return position if position in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the position of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind = item_type(item)
-        call_id = as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            if item_type(known) != kind:
-                return False
-            known_call_id = as_text(known.get("call_id"))
-            return call_id == known_call_id or not call_id or not known_call_id
-
-        position = self._find(index, _ids(item), fits)
-        if position not in self._ended or index == _NOWHERE:
-            return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
-        return position if is_same else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known."""
-        position = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
-        self._latest[index] = position
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index = event.output_index
-        kind = event.kind
-        item_id = event.item_id
-        text, position = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if position is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
-        if position not in self._open:
-            return events
-        self._growing = ((index, kind, item_id), position)
-        text_place = (kind, event.part)
-        if isinstance(event, TextDone):
-            rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
-        self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
-
-    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
-        """Take the final form of an item, and show what its deltas left out."""
-        if position in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
-        events: list[RunEvent] = []
-        if position is None:
-            position = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
-        self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
-        self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
-
-    def _with_own_call_id(self, item: Item) -> Item:
-        """Return a call under an id that no earlier response has.
-
-        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
-        output would answer the first call of that name. The id is a function of the ids
-        before it; once stored, it is sent again as it is. A call that comes twice in
-        this response has one id.
-        """
-        call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
-            return item
-        own_id = self._own_call_ids.get(call_id)
-        if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
-            self._known_call_ids.add(own_id)
-            self._own_call_ids[call_id] = own_id
-        return item if own_id == call_id else {**item, "call_id": own_id}
-
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
-        else:
-            self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
-            events += self._end(position, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the positions of the items of the final snapshot, if they are known."""
-        positions = [self._find_item(_NOWHERE, item) for item in items]
-        taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
-            if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
-        for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
-            else:
-                yield position, item
-
-
-_REFUSED_TWICE = ("error", "failed")
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _has_fields(item: Item) -> bool:
-    return bool(item)
-
-
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
-    kept: Item = {}
-    for key, value in item.items():
-        is_malformed = value is not None and not as_text(value)
-        if is_malformed and key.endswith("id"):
-            continue
-        kept[key] = value
-    return kept
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    """Say whether deltas of a kind belong to an item of this type."""
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    """Return the ids that an event can name an item by."""
-    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
-    return [item_id for item_id in ids if item_id]
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject) -> Ending:
-    """Return how a response ended that did not fail.
-
-    Another client cancelled it: after our own cancellation no answer is read.
-    """
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, images, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-"""Parts of the ids of models for something else than a chat, and of too old ones."""
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-"""Families for selected customers, whose administrators list them."""
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-"""Before the last day of a model, from which on its answers say so."""
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has shut it down and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-"""Characters from which on the large model answers."""
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
 #
 # The caller's parameters, in the names and forms of the API.
@@ -6582,6 +5187,17 @@ def _hash_id(kind: str, value: str) -> str | None:
     if not value:
         return None
     return hex_digest(f"openai_responses:{kind}:{value}")[:48]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.callbacks
+#
+# The callback of a caller that wants to hear nothing.
+# --------------------------------------------------------------------------------------
+
+
+def ignore_report(_value: object) -> None:
+    """Do nothing with what is reported."""
 
 
 # --------------------------------------------------------------------------------------
@@ -7322,7 +5938,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
-_LONGEST_CALL_ID = 64
+_MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
@@ -7371,7 +5987,7 @@ def clean_call(item: Item) -> Item:
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
-    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
@@ -7833,7 +6449,7 @@ _READ_OTHERWISE = (
 )
 """Keys that are not parameters, or that are sent under other names."""
 
-_LONGEST_NAME = 40
+_MAX_PARAMETER_NAME = 40
 
 
 def unsent_parameters(
@@ -7856,7 +6472,7 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
+    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -7888,6 +6504,1742 @@ def _strict_item(item: Item) -> Item:
     if prefix is None:
         return item
     return {"id": f"{prefix}_{json_digest(item)}", **item}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
+    event: str
+    data: str
+
+
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
+            return []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
+        return self._take_lines(b"\n\n")
+
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
+        text = b"".join((self._partial_line, chunk))
+        lines = text.splitlines()
+        self._partial_line = bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
+            elif not line:
+                if self._lines:
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
+        return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
+
+
+NO_CARD: JsonObject = MappingProxyType({})
+
+
+class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+    item_id: str = ""
+
+
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
+    output_index: int
+    annotation: Item
+    item_id: str = ""
+
+
+class PartialImage(NamedTuple):
+    """An image as far as it is generated.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
+    output_index: int
+    image: str
+    form: str
+    item_id: str = ""
+
+
+class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    output_index: int
+    item: Item
+    card: JsonObject = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
+
+
+class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
+    status: str
+    response: JsonObject
+
+
+class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
+
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
+
+
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
+_Reader = Callable[[JsonObject], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
+        return None
+    text = event.data.strip(_JSON_SPACE)
+    try:
+        wire, end = _SCAN_JSON(text, 0)
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
+
+
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
+
+
+def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+_NO_INDEX = -1
+
+
+def _index(wire: JsonObject) -> int:
+    index = wire.get("output_index")
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
+
+
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
+    new = partial(tuple.__new__, event)
+
+    def read(wire: JsonObject) -> StreamEvent:
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
+        index = wire.get("output_index")
+        if index is None:
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
+            raise TypeError
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, part_index, text, item_id))
+
+    return read
+
+
+def _read_annotation(wire: JsonObject) -> StreamEvent:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
+        return None
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+
+
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
+    return PartialImage(
+        _index(wire),
+        _checked(wire["partial_image_b64"], str),
+        str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
+    )
+
+
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
+
+
+def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
+_PART_EVENTS = (
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+)
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _text_events():
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
+_READERS: Mapping[str, _Reader] = {
+    **_text_readers(),
+    "response.output_text.annotation.added": _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
+    "error": _read_error,
+}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
+    output_index: int
+    item: Item
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class ResponseDone(NamedTuple):
+    """One response ended."""
+
+    status: str
+
+
+class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `trial` is what was changed after a refusal. `reason` is for the log.
+    """
+
+    sentence: str
+    trial: Trial | None = None
+    reason: str = ""
+
+
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
+    response_id: str = ""
+    cache: JsonObject = MappingProxyType({})
+
+
+class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = Trace()
+    cost: float | None = None
+    usages: tuple[Usage, ...] = ()
+    usage_note: str = ""
+
+
+class ModelAnswer(NamedTuple):
+    """One answer of a model, the last thing that a provider yields.
+
+    `request` is the one that was answered, with its repairs, `items` are the finished
+    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
+    that of the last one. `has_shown` says whether there is something to see.
+    """
+
+    ending: Ending
+    request: ResponsesRequest
+    items: tuple[tuple[int, Item], ...] = ()
+    usages: tuple[Usage, ...] = ()
+    last_usage: Usage | None = None
+    trace: Trace = Trace()
+    has_shown: bool = True
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items."""
+        return [item for _, item in self.items]
+
+    @property
+    def tool_calls(self) -> list[Item]:
+        """The calls; those of an answer that failed are not made."""
+        if self.ending.is_failure:
+            return []
+        return [item for item in self.output if is_call(item)]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this is the answer to the user: it calls nothing."""
+        return not self.tool_calls
+
+    @property
+    def text_content(self) -> str:
+        """What the answer says."""
+        messages = [item for item in self.output if item_type(item) == "message"]
+        return "\n\n".join(message_text(message) for message in messages)
+
+
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    compatibility: Compatibility = "auto"
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
+        query = urlsplit(self.base_url.strip()).query
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.is_strict:
+            return True
+        return self.compatibility == "openai" and not self.is_azure
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
+    def account(self) -> str:
+        """Return a name of the account, without the key."""
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; `extra_headers` have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
+        if self.organization:
+            headers["OpenAI-Organization"] = self.organization
+        if self.project:
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
+    if "@" in parts.netloc:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
+
+
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
+        """The parts of each kind whose end has not come, in their order."""
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        deltas = self._deltas.get(part)
+        if deltas is None:
+            self._deltas[part] = [text]
+            self._unended[part[0]][part] = None
+        else:
+            deltas.append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        unended = self._unended[part[0]]
+        is_known = bool(unended)
+        own = [part] if part in unended else []
+        matched, shown = self._match(own, text)
+        if shown < len(text):
+            in_order, shown_in_order = self._match(unended, text)
+            if shown_in_order > shown:
+                matched = in_order
+                shown = shown_in_order
+        for other in matched:
+            del unended[other]
+            del self._deltas[other]
+        unended.pop(part, None)
+        self._deltas[part] = [text]
+        return self._rest(part, text, shown, is_known=is_known)
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            self._deltas[candidate] = [grown]  # joined once, however often it is tried
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
+
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    """
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items with their indexes, in the order of the API."""
+        positions = sorted(self._ended)
+        return [
+            (self._first + position, self._ended[position]) for position in positions
+        ]
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [item for _, item in self.items]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
+            return None
+        return position if position in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the position of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
+
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
+            events = self._start(index, item, [item_id])
+        if position not in self._open:
+            return events
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
+        if isinstance(event, TextDone):
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        item = _drop_malformed_ids(item)
+        events: list[RunEvent] = []
+        if position is None:
+            position = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + position
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, images, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_MAX_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organisation, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
+
+
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
+    fields = as_mapping(wire)
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
+    return Origin(resolve_model(model).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
+    return call_id.startswith(_REMOTE_SIGN)
+
+
+def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    """Return the call that `item` made or requested, with its output or error."""
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+
+
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
+
+
+def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item.get("type") == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    answers = {
+        item.get("approval_request_id"): item for item in items if _is_response(item)
+    }
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
+    for item in items:
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
+
+
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
+    outputs = {
+        item["call_id"]: item
+        for item in items
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in items:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: JsonObject) -> bool:
+    return item.get("type") == "mcp_approval_response"
+
+
+def _is_remote(item: JsonObject, kind: str) -> bool:
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
+
+
+def _remote_call_id(item: JsonObject) -> str:
+    own = str(item.get("id") or "")
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _remote_error(item: JsonObject) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = _without(item, _NEVER_REPLAYED)
+    if is_hosted(item):
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
+    return kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {k: v for k, v in fields.items() if k not in names and v is not None}
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+
+
+_MAX_CODE_LENGTH = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
+
+
+def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
+    if has_image(item):
+        return [image_message(item)]
+    if not is_code(item):
+        return [item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
+    return _call_pair(call_id, "code_interpreter", arguments, text)
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    replayed: list[Item] = []
+    for item in output:
+        if _goes_back(item, with_reasoning):
+            replayed += replay_items(item)
+    return replayed
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
+
+
+def _required_fields(item: Item) -> Item:
+    kind = kind_of(item)
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # images are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
+        action = item["action"].items()
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+    # An approval is named by the id of the request for it.
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # --------------------------------------------------------------------------------------
@@ -8486,7 +8838,10 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+
+    This is the provider of the Responses API (`loop/run.py`).
+    """
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -8499,13 +8854,14 @@ class Attempts:
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
-    async def events(
+    async def generate(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
         """
+        earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
         self._retries = 0
@@ -8536,6 +8892,33 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
                 yield event
+        self._end_if_used_up()
+        yield ModelAnswer(
+            ending=self.ending,
+            request=self.request,
+            items=tuple(self.response.items),
+            usages=tuple(self.usages[earlier_usages:]),
+            last_usage=self.response.usage,
+            trace=self.trace,
+            has_shown=self.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self.deadlines.paused()
+
+    def _end_if_used_up(self) -> None:
+        """End a run that wants to continue but has used up what `limits.spent` counts.
+
+        Every response counts, also one that calls nothing.
+        """
+        output = self.response.output
+        used_up = self.limits.spent(self.usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            self.response.ending = Ending("incomplete", sentence=used_up)
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -8610,7 +8993,7 @@ class Attempts:
     def _send(self, request: ResponsesRequest) -> RunEvents:
         """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
-        if self.endpoint.strict:
+        if self.endpoint.is_strict:
             payload = strict_payload(payload)
         if request.background:
             return _Background(self).events(payload)
@@ -9214,6 +9597,183 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.spending
+#
+# What a run may take, and what it has taken so far.
+#
+# A run that a host continues (it makes some calls and asks again with their outputs) goes
+# on from what the earlier rounds of the same answer took.
+# A task that a run gives away has a budget of its own, and counts for the run, too.
+# --------------------------------------------------------------------------------------
+
+
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit that is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last one are
+    refused, so that the model hears of the limit, unless it is the only one; then one
+    response without tools follows. `seconds` are those of the model and of the tools
+    that run here, without the time of people.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+
+
+class Spending:
+    """The sums of a run against its budget.
+
+    `usages` are those of all responses, the earlier rounds together as the first one.
+    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
+    was last taken.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        """Start the clock."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        self.delegated_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self._earlier_usage = earlier.usage
+        self._started_at -= earlier.seconds
+        if earlier.usage is not None:
+            self.usages.append(earlier.usage)
+
+    def begin_round(self) -> int:
+        """Count a response that is asked for; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return add_usage(self._earlier_usage, self.usage) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included."""
+        return self._now() - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person decides."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._started_at += self._now() - began
+
+    def limit_of_round(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the model may not call tools, if any."""
+        if number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the calls of a round are refused, if any."""
+        is_last_of_many = number == self._budget.rounds > 1
+        if is_last_of_many or number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, also by the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if 0 < max_tokens <= self.total_usage.total:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks as soon as their calls have."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """How a run was stopped that belongs to this answer; nothing may go on."""
+        return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.tools
 #
 # Calls of tools: who may run them, how they run, and what they return.
@@ -9334,24 +9894,101 @@ class CallLimits(NamedTuple):
         return _first_fitting(self.own, name)
 
 
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` stands for an exception, the others for the limits of a budget.
+    """
+
+    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    With a `question`, a call that the host shows to a person, no call is made yet, and
+    none is shown: the run ends, and another one goes on with the person's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to go on: it makes a call, or asks a person."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call which it sees must see none that may need an
+        approval.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
 class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others. `failure_text` is what the model reads if `{tool}` raised an exception.
+    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
+    for others. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
+    budget: Budget = Budget()
     carries_reasoning: bool = True
     runs_calls: bool = True
-    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9533,7 +10170,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
+        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9640,10 +10277,12 @@ class RepairMemory:
             self._forget_a_user()
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
         if len(ends) >= most:
-            del ends[next(iter(ends))]
+            oldest = next(iter(ends))
+            del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
 
@@ -9673,514 +10312,6 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
 def _was_in_vain(trial: Trial, following: Trial) -> bool:
     is_same_refusal = trial.error == following.error
     return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.requests.replay
-#
-# Output items of earlier responses, as they are sent again.
-#
-# The API refuses or silently drops encrypted reasoning of another model family, server or
-# organisation, so the origin of an item is stored with it
-# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
-#
-# What the model produced stays byte for byte, without ids, which the API would look up
-# and not find, and without `status`, which Azure refuses on reasoning (the same section,
-# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
-# same item: the API's own id would require the reasoning before the item, which a chat
-# may have lost.
-#
-# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
-# later requests contain a function call with its output instead; it is also what a host
-# makes of the card. An approval belongs to one response: without it the API would make
-# the call again. An approval that the model has acted on becomes a pair, too.
-#
-# Code that the API ran is itself within its run only: its container is dead after 20 idle
-# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
-# --------------------------------------------------------------------------------------
-
-
-class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
-
-    Earlier writers stored neither of the latter two.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
-
-
-def read_origin(wire: object, model: str) -> Origin:
-    """Return a stored origin, or the one that the name of the model implies."""
-    fields = as_mapping(wire)
-    family = fields.get("family")
-    if family:
-        endpoint = str(fields.get("endpoint") or "")
-        account = str(fields.get("account") or "")
-        return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(model).family)
-
-
-_REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-
-def is_remote_id(call_id: str) -> bool:
-    """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_SIGN)
-
-
-def remote_name(item: JsonObject) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
-    """Return the call that `item` made or requested, with its output or error."""
-    output = output or _remote_error(item) or str(item.get("output") or "")
-    arguments = str(item.get("arguments") or "{}")
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
-
-
-def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
-    return remote_pair(request, f"Error: {why}")
-
-
-def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
-    call = {"type": "function_call", "call_id": call_id, "name": name}
-    return [
-        {**call, "arguments": arguments},
-        {"type": "function_call_output", "call_id": call_id, "output": output},
-    ]
-
-
-def remote_failed(item: JsonObject) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: JsonObject) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item.get("type") == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
-    answers = {
-        item.get("approval_request_id"): item for item in items if _is_response(item)
-    }
-    open_ids = _open_approvals(items)
-    open_items: list[Item] = []
-    for item in items:
-        request_id = _approval_id(item)
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
-            if answer.get("approve") is False:
-                open_items += refused_pair(item, str(answer.get("reason") or ""))
-    return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals behind which the model has done nothing yet.
-
-    Its call for a refused request is none of its acts: the host makes it of the card.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
-
-
-def _approval_id(item: JsonObject) -> object:
-    """Return the id of a request for approval, or the one that an answer names."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
-    # In the host's messages all outputs of a round stand behind all of its calls.
-    outputs = {
-        item["call_id"]: item
-        for item in items
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in items:
-        if not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered.append(outputs[item["call_id"]])
-    return ordered
-
-
-def _is_response(item: JsonObject) -> bool:
-    return item.get("type") == "mcp_approval_response"
-
-
-def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
-
-
-def _remote_call_id(item: JsonObject) -> str:
-    own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = _without(item, _NEVER_REPLAYED)
-    if is_hosted(item):
-        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
-    # "Invalid 'input[39].content': array too long. Expected an array with maximum
-    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
-    if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))
-    if isinstance(kept.get("content"), list) and item_type(item) == "message":
-        parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
-    return kept
-
-
-def _without(fields: Item, names: Sequence[str]) -> Item:
-    """Return an object without nulls and `names`: if it has none, itself."""
-    if fields.keys().isdisjoint(names) and None not in fields.values():
-        return fields
-    return {k: v for k, v in fields.items() if k not in names and v is not None}
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    if has_plain_reasoning(item):  # its server wants it as it was
-        return [{key: value for key, value in item.items() if value not in (None, "")}]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
-
-
-_MAX_CODE_LENGTH = 20_000
-_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
-
-
-CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
-"""The types of items that later requests show as other items."""
-
-
-def past_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` when its run is over.
-
-    A request that names a dead container is refused. So code becomes a call with its
-    output, always the same for the same item.
-    """
-    if has_image(item):
-        return [image_message(item)]
-    if not is_code(item):
-        return [item]
-    code = as_text(item.get("code"))
-    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
-    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
-    return _call_pair(call_id, "code_interpreter", arguments, text)
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for item in output:
-        if _goes_back(item, with_reasoning):
-            replayed += replay_items(item)
-    return replayed
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and (
-            has_encrypted_reasoning(item) or has_plain_reasoning(item)
-        )
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # images are large and only people need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
-    # An id has at most 64 characters and the prefix of its kind, else it is refused
-    # (cockpit-tools 2090).
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.run
-#
-# A whole request as a stream of run events: response, calls, response.
-#
-# The loop knows no host: it gets frozen inputs and reports events.
-# --------------------------------------------------------------------------------------
-
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    """Send `request` and report what happens; ends with exactly one RunDone.
-
-    With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
-    """
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
-
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
-    """
-
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
-
-        An approval request cannot be answered without the reasoning before it.
-        """
-        self.request = None
-        output = attempts.response.output
-        self._items: list[Item] = []
-        self.output += output
-        calls = [item for item in output if is_call(item)]
-        approvals = [item for item in output if is_approval_request(item)]
-        has_open_calls = bool(calls or approvals)
-        _end_if_used_up(attempts, has_open_calls)
-        if attempts.ending.is_failure:
-            for refused in self._refuse(calls, _BROKEN_OFF):
-                yield refused
-            return
-        if toolset is None or not has_open_calls:
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            answers = self._answer_all(calls, approvals, toolset)
-            async with aclosing(answers) as events:
-                async for event in events:
-                    yield event
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        """Answer the approval requests, then run the calls that the limits allow."""
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        own_calls = calls if toolset.runs_calls else ()
-        new, repeated = _split_repeated(own_calls)
-        for event in self._refuse(repeated, _IS_REPEATED):
-            yield event
-        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
-        allowed = new[:calls_left]
-        async with aclosing(run_calls(allowed, toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[calls_left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > calls_left
-        self._rounds += 1
-        self._calls_run += len(allowed)
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
-
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request = attempts.request
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        output = attempts.response.output
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        """Answer calls that are not run with the reason why."""
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        """Add the output of a call to the run, and report it."""
-        item = output_item(call, result)
-        index = len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call = {**call, "id": f"fc_{call['call_id']}"}
-        index = len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
-    """End a run that wants to continue but has used up its budget.
-
-    Every response counts, also one that calls nothing.
-    """
-    response = attempts.response
-    used_up = attempts.limits.spent(attempts.usages, response.output)
-    if used_up and has_open_calls:
-        response.ending = Ending("incomplete", sentence=used_up)
-
-
-def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-    """Return the calls of a response, and apart those with the id of one before."""
-    first: dict[str, Item] = {}
-    repeated: list[Item] = []
-    for call in calls:
-        call_id = call["call_id"]
-        if call_id in first:
-            repeated.append(call)
-        else:
-            first[call_id] = call
-    return list(first.values()), repeated
-
-
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # --------------------------------------------------------------------------------------
@@ -10223,6 +10354,437 @@ def _is_of_an_answer(event: RunEvent) -> bool:
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.run
+#
+# A whole request as a stream of run events: response, calls, response.
+#
+# The loop knows no host: it gets frozen inputs and reports events. The
+# agents and the pipe run the same loop:
+#
+#     a provider answers a request        Attempts: the Responses API
+#     the judge decides about its calls   refused, left to the host, made here
+#     the calls that are made run         loop/tools.py
+#     the next request has their outputs
+#
+# At a limit of the budget the calls are refused, and the model answers once more without
+# tools. A run that ends with calls for the host, or with a question to a person, is
+# continued by another run, which begins with the open calls.
+# --------------------------------------------------------------------------------------
+
+
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
+_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+
+
+class Provider(Protocol):
+    """A model that answers one request after another."""
+
+    def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, its items numbered from `first_index`, then the answer."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+
+
+class RoundStarted(NamedTuple):
+    """The model is asked for a response; `may_call` says whether it may call tools."""
+
+    number: int
+    may_call: bool
+
+
+class RoundDone(NamedTuple):
+    """A response is complete, and what happens to its calls is decided.
+
+    `items` are its finished ones with their indexes, none if the calls of an earlier run
+    are taken up. What is held back was shown before; what the calls return follows.
+    """
+
+    number: int
+    items: tuple[tuple[int, Item], ...]
+    judgment: Judgment
+    usage: Usage | None
+    is_failure: bool = False
+
+
+RoundEvent = RoundStarted | RoundDone
+RoundEvents = AsyncGenerator[RunEvent | RoundEvent, None]
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    """Send `request` and report what happens; ends with exactly one RunDone.
+
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
+    """
+    attempts = Attempts(endpoint, connections, limits)
+    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+        async for event in events:
+            if not isinstance(event, RoundEvent):
+                yield event
+
+
+async def run_rounds(
+    request: ResponsesRequest,
+    provider: Provider,
+    toolset: Toolset | None = None,
+    spending: Spending | None = None,
+    open_calls: Sequence[Item] = (),
+) -> RoundEvents:
+    """Have `provider` answer `request`, and report the rounds, too.
+
+    `spending` has what the run may take and has taken; without it the budget of the
+    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    the same answer has left; their items are the end of the request's input.
+    """
+    if spending is None:
+        spending = Spending(toolset.budget if toolset else Budget())
+    rounds = _Rounds(request, provider, toolset, spending)
+    if toolset and open_calls:
+        with provider.paused():
+            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
+                async for event in events:
+                    yield event
+    while rounds.request is not None:
+        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    yield rounds.build_end()
+
+
+class _Rounds:
+    """The rounds of a run, each a response with what answers its calls.
+
+    `request` is the next one, None at the end. `_answer` is the last response, and
+    `_inputs` are the input items that answer its calls. `_output` is that of the whole
+    run. `_held` are events that wait for the judgment.
+    """
+
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        provider: Provider,
+        toolset: Toolset | None,
+        spending: Spending,
+    ) -> None:
+        self.request: ResponsesRequest | None = request
+        self._provider = provider
+        self._toolset = toolset
+        self._spending = spending
+        self._answer = ModelAnswer(COMPLETED, request)
+        self._inputs: list[Item] = []
+        self._output: list[Item] = []
+        self._next_index = 0
+        self._usages: list[Usage] = []
+        self._had_output = False
+        self._may_call = True
+        self._was_limited = False
+        """Whether a limit has kept a call from being made."""
+        self._held: list[RunEvent] = []
+
+    async def respond(self, request: ResponsesRequest) -> RoundEvents:
+        """Ask for a response; yield its events, but hold back what the judge has to see.
+
+        At a limit it may call nothing. The tools stay in the request for the prompt
+        cache.
+        """
+        self.request = None
+        number = self._spending.begin_round()
+        limit = self._spending.limit_of_round(number)
+        self._may_call = limit is None and not self._was_limited
+        if request.tools and not self._may_call:
+            request = request.model_copy(update={"tool_choice": "none"})
+        may_call = bool(request.tools) and self._may_call
+        yield RoundStarted(number, may_call)
+        self._had_output = bool(self._output)
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = judge is not None and judge.holds_calls and may_call
+        generated = self._provider.generate(request, self._next_index)
+        async with aclosing(generated) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    self._take_answer(part)
+                elif holds_calls and (self._held or _begins_call(part)):
+                    self._held.append(part)
+                else:
+                    yield part
+
+    def _take_answer(self, answer: ModelAnswer) -> None:
+        """Count a response, and add its items to the output."""
+        self._answer = answer
+        self._inputs = []
+        self._usages += answer.usages
+        self._spending.add_response(answer.usages, answer.last_usage)
+        self._output += answer.output
+        for index, _ in answer.items:
+            self._next_index = max(self._next_index, index + 1)
+
+    async def answer_calls(self) -> RoundEvents:
+        """Answer what the last response asks for; set the next request if there is one."""
+        output = self._answer.output
+        calls = [item for item in output if is_call(item)]
+        approvals = [item for item in output if is_approval_request(item)]
+        has_failed = self._answer.ending.is_failure
+        if self._toolset is None or has_failed or not (calls or approvals):
+            for released in self._release(None):
+                yield released
+            if has_failed:
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
+            yield self._end_round(Judgment())
+            return
+        with self._provider.paused():
+            answers = self._answer_all(calls, approvals, self._toolset)
+            async with aclosing(answers) as events:
+                async for event in events:
+                    yield event
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RoundEvents:
+        """Answer approval requests and calls, as far as that is done here.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        for event in self._release(judgment.question):
+            yield event
+        yield self._end_round(judgment)
+        if judgment.question:
+            return
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, limit)
+            for event in self._decide(request, refusal):
+                yield event
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        reasoning = toolset.carries_reasoning or bool(approvals)
+        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        self._continue(judgment, received)
+
+    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer calls that an earlier run has left; the host has seen none of them."""
+        self.request = None
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        shown_calls = [judgment.question] if judgment.question else calls
+        for call in shown_calls:
+            for event in self._show_call(call):
+                yield event
+        yield RoundDone(self._spending.rounds, (), judgment, None)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        self._continue(judgment, ())
+
+    async def _judge(
+        self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
+    ) -> Judgment:
+        """Return what happens to the calls; those above the budget are refused."""
+        self._was_limited = self._was_limited or limit is not None
+        if not toolset.runs_calls:
+            return Judgment([Verdict(call, is_left=True) for call in calls])
+        verdicts = self._apply_budget(calls, limit, toolset.texts)
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        verdicts = [
+            judged[verdict.call["call_id"]] if verdict.is_made else verdict
+            for verdict in verdicts
+        ]
+        return Judgment(verdicts, judgment.question)
+
+    def _apply_budget(
+        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
+    ) -> list[Verdict]:
+        """Refuse calls that came twice, and those that the budget does not allow."""
+        calls_left = 0 if limit else self._spending.calls_left
+        verdicts: list[Verdict] = []
+        allowed_ids: set[str] = set()
+        for call in calls:
+            refusal: ToolResult | None = None
+            if call["call_id"] in allowed_ids:
+                refusal = _refuse(call, _IS_REPEATED)
+            elif len(allowed_ids) < calls_left:
+                allowed_ids.add(call["call_id"])
+            else:
+                refusal = texts.refuse(call, limit or "calls")
+                self._was_limited = True
+            verdicts.append(Verdict(call, refusal))
+        return verdicts
+
+    def _release(self, question: Item | None) -> Iterator[RunEvent]:
+        """Yield what was held back; a question takes the place of the calls."""
+        held = self._held
+        self._held = []
+        if question is None:
+            yield from held
+            return
+        calls = {index for index, item in self._answer.items if is_call(item)}
+        ends: list[RunEvent] = []
+        for event in held:
+            if isinstance(event, ResponseDone):
+                ends.append(event)
+            elif not (isinstance(event, ItemEvent) and event.output_index in calls):
+                yield event
+        yield from self._show_call(question)
+        yield from ends
+
+    def _end_round(self, judgment: Judgment) -> RoundDone:
+        """Return the end of the last response."""
+        answer = self._answer
+        return RoundDone(
+            number=self._spending.rounds,
+            items=answer.items,
+            judgment=judgment,
+            usage=reduce(add_usage, answer.usages, None),
+            is_failure=answer.ending.is_failure,
+        )
+
+    async def _make_calls(
+        self, judgment: Judgment, toolset: Toolset
+    ) -> AsyncGenerator[ToolOutput, None]:
+        """Make the calls that are made here; yield the outputs in the order of the calls.
+
+        While a person is asked, no call is made.
+        """
+        if judgment.question:
+            return
+        self._spending.calls += len(judgment.verdicts)
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        async with aclosing(run_calls(made, timed)) as results:
+            for verdict in judgment.verdicts:
+                if verdict.refusal is not None:
+                    yield self._add_output(verdict.call, verdict.refusal)
+                elif verdict.is_made:
+                    _, result = await anext(results)
+                    yield self._add_output(verdict.call, result)
+
+    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
+        """Return the limits of calls within the time that the budget leaves."""
+        seconds_left = self._spending.seconds_left
+        if seconds_left is None:
+            return limits
+        seconds = min(limits.batch_seconds, seconds_left)
+        return limits._replace(batch_seconds=seconds)
+
+    def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
+        """Set the next request, unless the run ends here or the host has to go on.
+
+        It is the last one, its output, and the outputs of its calls.
+        """
+        if judgment.is_open or not self._may_call or self._spending.stopped:
+            return
+        items = [*received, *self._inputs]
+        self.request = next_request(self._answer.request, items)
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield the events of a call that no response of this run contains."""
+        index = self._add_item(call)
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+
+    def _add_output(self, call: Item, result: ToolResult) -> ToolOutput:
+        """Add the output of a call to the run, and report it."""
+        item = output_item(call, result)
+        self._inputs.append(item)
+        return ToolOutput(self._add_item(item), item, result.failed, result.card)
+
+    def _add_item(self, item: Item) -> int:
+        """Add an item to the output of the run; return its index."""
+        self._output.append(item)
+        index = self._next_index
+        self._next_index += 1
+        return index
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._inputs.append(response)
+        if refusal is None:
+            self._add_item(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
+        yield ToolOutput(self._add_item(output), output, failed=True)
+
+    def build_end(self) -> RunDone:
+        """Return how the run ended, also if one of its tasks was stopped."""
+        answer = self._answer
+        ending = answer.ending
+        trace = answer.trace
+        stopped = self._spending.stopped
+        if stopped:
+            ending = stopped.ending
+            trace = stopped.trace
+        has_text = self._had_output or answer.has_shown
+        return RunDone(
+            ending=ending if has_text else ending.without_text(),
+            usage=reduce(add_usage, self._usages, None),
+            last_usage=answer.last_usage,
+            output=tuple(self._output),
+            trace=trace,
+            usages=tuple(self._usages),
+        )
+
+
+def _begins_call(event: RunEvent) -> bool:
+    return isinstance(event, ItemAdded) and is_call(event.item)
+
+
+def _refuse(call: Item, why: str) -> ToolResult:
+    """Return the result of a call that is not made."""
+    return tool_error(f"{call.get('name')} {why}")
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered.
+
+    A tool that had to be called has been called.
+    """
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
+
+
+async def _remote_refusal(
+    request: Item, toolset: Toolset, limit: SpentLimit | None
+) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
+    name = remote_name(request)
+    if limit:
+        return toolset.texts.describe(name, limit).removeprefix("Error: ")
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # --------------------------------------------------------------------------------------
@@ -11324,11 +11886,9 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
+            named = list(_name_records(part.text, turns, records))
+            restored += [text for text in named if text.text]
+            textless += [text for text in named if not text.text]
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -11414,7 +11974,7 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
 """
-_LONGEST_ENDING = 20
+_MAX_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
@@ -11528,7 +12088,7 @@ def shorten_name(name: str) -> str:
     """
     if len(name) <= MAX_NAME_LENGTH:
         return name
-    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> StoredName:
@@ -12179,7 +12739,7 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
-_LONGEST_OPEN = 4000
+_MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
@@ -12215,7 +12775,7 @@ class HoldbackBuffer:
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
+        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
         end = match.start() if match else len(text)
         self._held = text[end:]
         return text[:end]
@@ -13610,12 +14170,16 @@ class AnswerLog:
         """Remove these texts too from every line from now on."""
         self._secrets = (*self._secrets, *secrets)
 
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
         Long text is cut: an exception of a tool may say anything.
         """
-        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
@@ -13887,8 +14451,15 @@ _MAX_QUOTED_ENTRY = 40
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
-def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
+class ReadRules(NamedTuple):
+    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+
+    rules: ApprovalRules
+    problem: str = ""
+
+
+def read_rules(text: str, shell: Shell) -> ReadRules:
+    """Return the rules of TOOL_APPROVAL, one a line or comma.
 
     `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
     may be meant to deny any tool: a person is asked about what is not denied. An answer
@@ -13897,7 +14468,7 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
-        return rules, ""
+        return ReadRules(rules)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
@@ -13905,7 +14476,7 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return [*asked, ("*", "ask")], message
+    return ReadRules([*asked, ("*", "ask")], message)
 
 
 def _read_approval(word: str) -> Approval | None:
@@ -13917,23 +14488,28 @@ _DEFAULT_ENTRY = "default"
 _DEFAULT_TIMEOUT = 120.0
 
 
-def read_timeouts(
-    text: str, shell: Shell
-) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
+class ReadTimeouts(NamedTuple):
+    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
 
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
+    default: float
+    """The limit of a tool that no pattern fits."""
+    by_pattern: Sequence[tuple[str, float]]
+    """Limits by patterns of names."""
+    problem: str = ""
+
+
+def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
+    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
     patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
     if not unread:
-        return default, patterns, ""
+        return ReadTimeouts(default, patterns)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return default, patterns, message
+    return ReadTimeouts(default, patterns, message)
 
 
 def _read_timeout(word: str) -> float | None:
@@ -14000,7 +14576,7 @@ class EndpointValves(Protocol):
     BASE_URL: str
     ORGANIZATION: str
     PROJECT: str
-    COMPATIBILITY: Literal["auto", "openai", "strict"]
+    COMPATIBILITY: Compatibility
     CA_BUNDLE: str
     VERIFY_SSL: bool
 
@@ -14046,8 +14622,7 @@ def endpoint_of_valves(
         verify_ssl=valves.VERIFY_SSL,
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
+        compatibility=valves.COMPATIBILITY,
     )
 
 
@@ -14070,6 +14645,62 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)
+
+
+def report_failure(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    ending = advised_ending(ended.ending, shell)
+    shown = with_error_id(log, message or ending.sentence)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(sentence=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
 
 
 def with_error_id(log: AnswerLog, message: str) -> str:
@@ -14570,26 +15201,21 @@ _TOOL_REPEATED_TEXT = (
 class GuardedTools:
     """Tools whose calls are checked; a call that failed is not made again.
 
-    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
-    tools with names in `interactive` have time limits of their own.
+    These are the tools of a run and the judge of their calls.
     """
 
-    def __init__(
-        self,
-        schemas: Mapping[str, Mapping[str, Any]],
-        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
-        interactive: Collection[str] = (),
-    ) -> None:
+    holds_calls = False
+    """Nobody is asked, so calls are shown at once."""
+
+    def __init__(self, tools: CallableTools) -> None:
         """Start without failures."""
-        self._schemas = schemas
-        self._run_tool = run_tool
-        self._interactive = interactive
+        self._tools = tools
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas.get(name)
+        schema = self._tools.parameters(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
@@ -14603,6 +15229,15 @@ class GuardedTools:
         has_failed = self._signature(name, arguments) in self._failed
         return _TOOL_REPEATED_TEXT if has_failed else None
 
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here."""
+        verdicts: list[Verdict] = []
+        for call in calls:
+            why = self.refusal(call)
+            refusal = ToolResult(why, failed=True) if why else None
+            verdicts.append(Verdict(call, refusal))
+        return Judgment(verdicts)
+
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
         return list(self._failed.values())
@@ -14614,17 +15249,17 @@ class GuardedTools:
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._schemas.get(name)
+        return self._tools.parameters(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool has a time limit of its own."""
-        return name in self._interactive
+        return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that raises, takes too long or is stopped has failed too."""
@@ -14632,7 +15267,7 @@ class GuardedTools:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            result = await self._run_tool(name, arguments)
+            result = await self._tools.call(name, arguments)
             succeeded = not result.failed
         finally:
             if not succeeded:
@@ -14647,7 +15282,7 @@ class GuardedTools:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is the same for calls with the same effect."""
-        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
@@ -14691,6 +15326,44 @@ def _option_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
+
+
+# --------------------------------------------------------------------------------------
+# strategies.limits
+#
+# The budget of a strategy, and what the model reads when it is used up.
+#
+# The texts about rounds and failures are the seed's
+# (docs/reference/pipelines-server.md, "Texts for the model").
+# --------------------------------------------------------------------------------------
+
+
+MAX_CALLS = 1000
+"""Of one answer; 30 rounds of many calls at once stay below it."""
+
+
+def build_budget(parameters: StrategyParameters) -> Budget:
+    """Return how much an answer may take."""
+    return Budget(
+        rounds=parameters.rounds,
+        calls=MAX_CALLS,
+        seconds=parameters.maximum_seconds,
+        tokens=parameters.maximum_tokens,
+    )
+
+
+def build_call_texts(parameters: StrategyParameters) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made."""
+    return CallTexts(
+        failed=TOOL_FAILED_TEXT,
+        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        "tool '{tool}'. Please consider increasing the iteration limit.",
+        calls=f"Call limit ({MAX_CALLS}) reached. Cannot call tool '{{tool}}'.",
+        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
+        "tool '{tool}'.",
+        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
+        "'{tool}'.",
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -14790,6 +15463,86 @@ def _parse_window(policy: str) -> int:
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.merged_calls
+#
+# Answers in which each call occurs once (R12).
+#
+# A call without an id or a name is dropped. A call that arrives twice counts once, in its
+# last form, at its first place.
+# --------------------------------------------------------------------------------------
+
+
+class MergingProvider:
+    """A provider whose answers have each call once."""
+
+    def __init__(self, provider: Provider) -> None:
+        """Take the answers of another provider."""
+        self._provider = provider
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, without the calls that are dropped, then the answer."""
+        calls = _MergedCalls()
+        async with aclosing(self._provider.generate(request, first_index)) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    yield part._replace(items=calls.merge(part.items))
+                    continue
+                event = calls.check(part)
+                if event is not None:
+                    yield event
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+        return self._provider.paused()
+
+
+class _MergedCalls:
+    """The calls of one answer, by their ids."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, int] = {}
+        self._dropped: set[int] = set()
+
+    def check(self, event: RunEvent) -> RunEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
+        if not isinstance(event, ItemEvent):
+            return event
+        match event:
+            case ItemAdded() if is_call(event.item):
+                return self._begin(event)
+            case ItemDone() if is_call(event.item):
+                index = self._find(event.item)
+                return None if index is None else event._replace(output_index=index)
+        return None if event.output_index in self._dropped else event
+
+    def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
+        """Return the items of the answer, each call once."""
+        merged: dict[int, Item] = {}
+        for index, item in items:
+            first_index = self._find(item) if is_call(item) else index
+            if first_index is not None:
+                merged[first_index] = item
+        return tuple(sorted(merged.items()))
+
+    def _begin(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
+        call_id = str(event.item.get("call_id") or "")
+        if call_id and event.item.get("name") and call_id not in self._indexes:
+            self._indexes[call_id] = event.output_index
+            return event
+        self._dropped.add(event.output_index)
+        return None
+
+    def _find(self, call: Item) -> int | None:
+        """Return the index under which a call is shown; None if it is dropped."""
+        if not call.get("name"):
+            return None
+        return self._indexes.get(str(call.get("call_id")))
 
 
 # --------------------------------------------------------------------------------------
@@ -17282,254 +18035,12 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.accounting
-#
-# What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
-# --------------------------------------------------------------------------------------
-
-
-_ITERATION_LIMIT_TEXT = (
-    "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
-    "Please consider increasing the iteration limit."
-)
-
-
-class RunTotals:
-    """The sums of a run; earlier rounds of the same answer are added."""
-
-    def __init__(
-        self, parameters: StrategyParameters, parent: Self | None = None
-    ) -> None:
-        """Start the clock; tokens of a task count for its `parent`, too."""
-        self.rounds = 0
-        self.calls = 0
-        self.usage: Usage | None = None
-        self.last_usage: Usage | None = None
-        self.usages: list[Usage] = []
-        self.delegated_usage: Usage | None = None
-        """Of tasks, since it was last taken."""
-        self.stop: RunDone | None = None
-        """The end of a task that OpenAI's safety monitoring stopped."""
-        self._parent = parent
-        self._earlier_usage: Usage | None = None
-        self._parameters = parameters
-        self._now = asyncio.get_running_loop().time
-        self._started_at = self._now()
-
-    @property
-    def seconds(self) -> float:
-        """The time so far, earlier rounds included."""
-        return self._now() - self._started_at
-
-    @property
-    def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones included."""
-        return add_usage(self._earlier_usage, self.usage) or Usage()
-
-    @property
-    def own_usages(self) -> list[Usage]:
-        """Those of the responses of this call, without earlier rounds."""
-        if self._earlier_usage is None:
-            return self.usages
-        return self.usages[1:]  # the first are the earlier rounds together
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The remaining time, None without a limit."""
-        limit = self._parameters.maximum_seconds
-        if limit <= 0:
-            return None
-        return max(0.0, limit - self.seconds)
-
-    def add_earlier(
-        self, rounds: int, calls: int, usage: Usage | None, seconds: float
-    ) -> None:
-        """Add the sums of earlier rounds."""
-        self.rounds = rounds
-        self.calls = calls
-        self._earlier_usage = usage
-        self._started_at -= seconds
-        if usage is not None:
-            self.usages.append(usage)
-
-    def add_turn(self, ended: RunDone) -> None:
-        """Add the usage of one answer of the model."""
-        self.usage = add_usage(self.usage, ended.usage)
-        self.last_usage = ended.usage
-        self.usages += ended.usages
-        if self._parent:
-            self._parent.add_delegated(ended)
-            if ended.ending.code == MISALIGNMENT:
-                self._parent.stop = ended
-
-    def add_delegated(self, ended: RunDone) -> None:
-        """Add the usage of one answer of a task."""
-        self.usage = add_usage(self.usage, ended.usage)
-        self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
-        self.usages += ended.usages
-
-    @property
-    def safety_stop(self) -> RunDone | None:
-        """How a task of this answer was stopped: nothing of the answer may go on."""
-        return self._parent.safety_stop if self._parent else self.stop
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count no time while a person decides."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self._started_at += self._now() - began
-
-    def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in that round."""
-        return number <= self._parameters.rounds and not self._exhausted_limit()
-
-    def limit_error(self, number: int) -> str:
-        """Return why the calls of a round are refused, or nothing.
-
-        The calls of the last round are refused unless it is the only one. `{tool}`
-        stands for the tool's name.
-        """
-        rounds = self._parameters.rounds
-        is_last_of_many = number == rounds and rounds > 1
-        if number > rounds or is_last_of_many:
-            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
-        exhausted = self._exhausted_limit()
-        if not exhausted:
-            return ""
-        return f"{exhausted} Cannot call tool '{{tool}}'."
-
-    def _exhausted_limit(self) -> str:
-        """Return which limit is reached, that of the parent first; empty for none."""
-        if self._parent:
-            exhausted = self._parent._exhausted_limit()
-            if exhausted:
-                return exhausted
-        if self.seconds_left == 0:
-            return f"Time limit ({self._parameters.maximum_seconds:g} s) reached."
-        max_tokens = self._parameters.maximum_tokens
-        if max_tokens > 0 and self.total_usage.total >= max_tokens:
-            return f"Token limit ({max_tokens}) reached."
-        return ""
-
-
-class StepLog:
-    """Makes the events of the step log; writes a line for each end.
-
-    With `debug` the events contain arguments and outputs.
-    """
-
-    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
-        """Start without steps."""
-        self._log = log
-        self._debug = debug
-        self._started: dict[str, tuple[StepStarted, float]] = {}
-        self._round = ""
-        """The id of the round that began last."""
-        self._outer = ""
-        """Of a task, the round that began it."""
-        self._prefix = ""
-        self._tasks = count(1)
-        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
-
-    def begin_task(self) -> Self:
-        """Return a log for a task, whose steps are those of the round at this moment."""
-        log = copy(self)
-        log._outer = self._round
-        log._prefix = f"TASK {next(self._tasks)} > "
-        log._progress = asyncio.Queue()  # a task takes no steps of others
-        return log
-
-    def report(self, event: AgentEvent) -> None:
-        """Take an event of a task; its steps are shown."""
-        if isinstance(event, StepStarted | StepEnded):
-            self._progress.put_nowait(event)
-
-    async def follow(
-        self, work: asyncio.Future[Any]
-    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
-        """Yield the steps of tasks until `work` is done."""
-        step = asyncio.ensure_future(self._progress.get())
-        try:
-            while not (work.done() and self._progress.empty() and not step.done()):
-                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
-                if step.done():
-                    yield step.result()
-                    step = asyncio.ensure_future(self._progress.get())
-        finally:
-            step.cancel()
-            if work.cancel():
-                await asyncio.wait((work,))
-
-    def start(
-        self,
-        kind: StepKind,
-        label: str,
-        *,
-        parent: str = "",
-        may_call: bool = False,
-        detail: str = "",
-    ) -> StepStarted:
-        """Return the event of a step that begins."""
-        label = f"{self._prefix}{label}"
-        parent = parent or self._outer
-        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
-        if kind == "round":
-            self._round = step_id
-        step = StepStarted(
-            id=step_id,
-            parent=parent,
-            kind=kind,
-            label=label,
-            may_call=may_call,
-            detail=detail if self._debug else "",
-        )
-        self._started[step_id] = (step, monotonic_seconds())
-        return step
-
-    def end(
-        self,
-        step: StepStarted,
-        *,
-        usage: Usage | None = None,
-        failed: bool = False,
-        detail: str = "",
-    ) -> StepEnded:
-        """Return the event of a step that ended."""
-        _, started_at = self._started[step.id]
-        ended = StepEnded(
-            step=step,
-            seconds=monotonic_seconds() - started_at,
-            usage=usage,
-            failed=failed,
-            detail=detail if self._debug else "",
-        )
-        line = format_step(ended)
-        if step.parent in self._started:
-            parent, _ = self._started[step.parent]
-            line = f"{parent.label} > {line}"
-        if step.detail:
-            line = f"{line} {step.detail}"
-        self._log(line)
-        return ended
-
-
-def format_step(ended: StepEnded) -> str:
-    """Return a step as one line: label, duration, tokens."""
-    notes = [f"{ended.seconds:.1f} s"]
-    if ended.usage:
-        notes.append(f"{ended.usage.total:,} tokens")
-    if ended.failed:
-        notes.append("failed")
-    return f"{ended.step.label}: {', '.join(notes)}"
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.ports
 #
-# The interfaces that connect the agent to users, tools, models, listeners and presets.
+# The interfaces that connect the agent to users, tools and listeners.
+#
+# That of a model is `Provider` in openai_responses/loop/run.py, a preset is a `Guide`
+# (strategies/guide.py).
 # --------------------------------------------------------------------------------------
 
 
@@ -17584,27 +18095,6 @@ StoreFile = Callable[[str, bytes], Awaitable[str]]
 
 Raises HostFileError.
 """
-
-
-class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields.
-
-    `is_final` says that no tool was called; `run_end` has all items.
-    """
-
-    is_final: bool
-    tool_calls: tuple[Item, ...]
-    text_content: str
-    run_end: RunDone
-
-
-class Provider(Protocol):
-    """A model that continues a history."""
-
-    def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class AgentContext(Protocol):
@@ -17750,14 +18240,14 @@ _DELEGATE_ARGUMENTS: Mapping[str, Any] = {
     "required": ["task"],
 }
 
-RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
+RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
 
 class DelegateTool(NamedTuple):
     """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest
-    totals: RunTotals
+    spending: Spending
     run_task: RunTask
     slots: asyncio.Semaphore
     name: str = DELEGATE
@@ -17767,13 +18257,13 @@ class DelegateTool(NamedTuple):
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
         request = self._build_request(args)
-        seconds = self.totals.seconds_left
+        seconds = self.spending.seconds_left
         if seconds is None:
             seconds = _TASK_SECONDS
         try:
             async with self.slots, asyncio.timeout(seconds):
-                totals = RunTotals(request.parameters, self.totals)
-                return await self.run_task(request, totals)
+                budget = build_budget(request.parameters)
+                return await self.run_task(request, Spending(budget, self.spending))
         except TimeoutError:
             return tool_error("the time of the task is used up.")
 
@@ -18066,16 +18556,14 @@ _REFUSAL_PREFIXES = (
 class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` the approvals by confirmation id,
-    `signed_calls` the calls that this pipeline signed; only those were asked about.
+    `spending` is what they took, `failed` are the calls that failed, `answers` the
+    approvals by confirmation id, `signed_calls` the calls that this pipeline signed;
+    only those were asked about.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
 
-    rounds: int = 0
-    calls: int = 0
-    usage: Usage | None = None
-    seconds: float = 0.0
+    spending: EarlierSpending = EarlierSpending()
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, Decision] = MappingProxyType({})
     signed_calls: tuple[Item, ...] = ()
@@ -18085,7 +18573,7 @@ class EarlierRounds(NamedTuple):
     @property
     def is_continuation(self) -> bool:
         """Whether an earlier round belongs to this answer."""
-        return self.rounds > 0
+        return self.spending.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
@@ -18107,10 +18595,12 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     if open_turn:
         round_count += 1
     return EarlierRounds(
-        rounds=round_count,
-        calls=len(calls),
-        usage=_sum_usage(turns),
-        seconds=sum(_read_seconds(turn) for turn in turns),
+        spending=EarlierSpending(
+            rounds=round_count,
+            calls=len(calls),
+            usage=_sum_usage(turns),
+            seconds=sum(_read_seconds(turn) for turn in turns),
+        ),
         failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
         signed_calls=_find_signed_calls(turns) if answers else (),
@@ -18682,130 +19172,6 @@ def _merge_body(
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.transcript
-#
-# The items of one run: checked as they arrive, and kept as history for the next request.
-#
-# A call without an id or a name is dropped. A call that arrives twice counts once, in its
-# last form. Calls that may need approval are held back until the answer is complete,
-# because the host would run every call that it sees.
-# --------------------------------------------------------------------------------------
-
-
-class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`.
-
-    `items` are the completed ones by index; `next_index` is free.
-    """
-
-    def __init__(
-        self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
-    ) -> None:
-        """Calls are shown under the names that `shown_name` gives."""
-        self.items: dict[int, Item] = {}
-        self.next_index = first
-        self.held_events: list[RunEvent] = []
-        self._first = first
-        self._original_name = shown_name
-        self._holds_calls = holds_calls
-        self._dropped: set[int] = set()
-        self._calls: dict[str, int] = {}
-
-    def process(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is passed on of an event."""
-        if isinstance(event, ItemEvent):
-            yield from self._process_item_event(event)
-        elif isinstance(event, ResponseDone) and self.held_events:
-            self.held_events.append(event)
-        else:
-            yield event
-
-    def held_without_calls(self) -> list[RunEvent]:
-        """Return the held events without those of calls."""
-        calls = {index for index, item in self.items.items() if is_call(item)}
-        return [
-            event
-            for event in self.held_events
-            if not (isinstance(event, ItemEvent) and event.output_index in calls)
-        ]
-
-    def _process_item_event(self, event: ItemEvent) -> Iterator[RunEvent]:
-        """Yield an event of an item under its index in the run, or hold it back."""
-        index = self._first + event.output_index
-        self.next_index = max(self.next_index, index + 1)
-        checked = self._check_event(event._replace(output_index=index))
-        if checked is None:
-            return
-        begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
-        if self.held_events or (self._holds_calls and begins_call):
-            self.held_events.append(checked)
-        else:
-            yield checked
-
-    def _check_event(self, event: ItemEvent) -> ItemEvent | None:
-        """Return what is passed on of an event; None for one of a dropped call."""
-        if isinstance(event, ItemAdded) and is_call(event.item):
-            return self._begin_call(event)
-        if not isinstance(event, ItemDone):
-            return None if event.output_index in self._dropped else event
-        if not is_call(event.item):
-            self.items[event.output_index] = event.item
-            return event
-        index = self._calls.get(str(event.item.get("call_id")))
-        if index is None or not event.item.get("name"):
-            return None
-        self.items[index] = event.item
-        return event._replace(output_index=index, item=self._rename_call(event.item))
-
-    def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
-        """Return the event of a new call; None for one that is dropped."""
-        call_id = event.item.get("call_id")
-        if call_id and event.item.get("name") and call_id not in self._calls:
-            self._calls[str(call_id)] = event.output_index
-            return event._replace(item=self._rename_call(event.item))
-        self._dropped.add(event.output_index)
-        return None
-
-    def _rename_call(self, call: Item) -> Item:
-        """Return a call under the name that is shown."""
-        return {**call, "name": self._original_name(str(call["name"]))}
-
-
-class Transcript:
-    """The history of a run: answers of the model and outputs of calls."""
-
-    def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with the history of the chat."""
-        self.history = list(history)
-        self.output: list[Item] = []
-        self.next_index = 0
-
-    def add_answer(self, items: Sequence[Item]) -> None:
-        """Add an answer of the model."""
-        self.output += items
-        received = replay_output(items, with_reasoning=True)
-        self.history = since_compaction([*self.history, *received])
-
-    def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
-        item = output_item(call, result)
-        self.output.append(item)
-        self.history.append(item)
-        return ToolOutput(self._take_index(), item, result.failed, result.card)
-
-    def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run contained."""
-        index = self._take_index()
-        return ItemAdded(index, call), ItemDone(index, call)
-
-    def _take_index(self) -> int:
-        """Return a free index."""
-        index = self.next_index
-        self.next_index += 1
-        return index
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.host_calls
 #
 # Calls and names of Open WebUI's own tools.
@@ -18856,80 +19222,86 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
 # --------------------------------------------------------------------------------------
 # gpt5_agent.agent.calls
 #
-# The calls of one round: refused, put to a person, run here, or left to the host.
+# The judge of an agent's calls: refused, put to a person, made here, left to the host.
 # --------------------------------------------------------------------------------------
 
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names.
+class _OfferedTools:
+    """All tools that the model is offered; only the agent's own run here."""
 
-    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
-    While there are `questions` for a person, no call is made.
+    def __init__(self, prepared: PreparedRun) -> None:
+        self._names = prepared.names
+        self._own_tools = prepared.own_tools
+        self._schemas = {**prepared.host_schemas, **prepared.own_tools.schemas}
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+        return self._schemas.get(self._names.own_name(name))
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of a tool; none stands for another."""
+        return self._names.own_name(name), arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own: tasks have."""
+        return name == DELEGATE
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool by its own name."""
+        return await self._own_tools.call(name, arguments)
+
+
+class ChatJudge:
+    """Decides about the calls of an answer, also with what a person said in the chat.
+
+    `question` is the call that asks a person, `requests` is what it asks,
+    `new_permissions` are the approvals for this chat that were given in this answer.
     """
 
-    calls: tuple[Item, ...]
-    refusals: Mapping[str, ToolResult]
-    host_call_ids: frozenset[str]
-    questions: tuple[Item, ...] = ()
-
-    @property
-    def own_calls(self) -> list[Item]:
-        """The calls that are answered here, in their order."""
-        return [
-            call for call in self.calls if call["call_id"] not in self.host_call_ids
-        ]
-
-    @property
-    def made_calls(self) -> list[Item]:
-        """The calls that run here."""
-        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
-
-
-class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
-
     def __init__(
-        self,
-        request: AgentRequest,
-        prepared: PreparedRun,
-        totals: RunTotals,
-        steps: StepLog,
-        transcript: Transcript,
+        self, request: AgentRequest, prepared: PreparedRun, spending: Spending
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         earlier = prepared.earlier_rounds
+        self.question: Item | None = None
+        self.requests: list[ToolCallRequested] = []
+        self.new_permissions: set[str] = set()
         self._settings = request.own_tools
-        self._log = request.log
+        self._chat = request.chat
+        self._names = prepared.names
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
-        self._totals = totals
-        self._steps = steps
-        self._transcript = transcript
+        self._spending = spending
         self._decisions = dict(earlier.answers)
-        self._chat = request.chat
-        self._tools = GuardedTools(
-            {**prepared.host_schemas, **prepared.own_tools.schemas},
-            prepared.own_tools.call,
-            interactive=(DELEGATE,),
-        )
+        self._permissions = prepared.permissions
+        self._tools = GuardedTools(_OfferedTools(prepared))
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
             request.own_tools.approver, ask=self._ask_person, log=request.log
         )
-        self._permissions = prepared.permissions
-        self.new_permissions: set[str] = set()
-        """Approvals for this chat, given in this answer."""
         for call in earlier.signed_calls:
-            self._add_permission(
-                {**call, "name": prepared.names.own_name(str(call["name"]))}
-            )
+            self._add_permission(self._rename(call))
+
+    def build_toolset(self, request: AgentRequest) -> Toolset:
+        """Return what runs the calls that this judge allows."""
+        return Toolset(
+            tools=self._tools,
+            approver=self._approver,
+            limits=self._settings.limits,
+            log=request.log,
+            budget=build_budget(request.parameters),
+            texts=build_call_texts(request.parameters),
+            judge=self,
+        )
 
     @property
-    def may_ask(self) -> bool:
+    def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
         rules = self._approver.rules
@@ -18942,34 +19314,39 @@ class RoundCalls:
         """Return the calls that failed, for later rounds."""
         return self._tools.failed_calls()
 
-    async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what happens to the calls; with a `limit` all are refused.
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to the calls.
 
         No approval is requested for a call that cannot be made.
         """
-        refused: dict[str, ToolResult] = {}
-        for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._refusal(call)
+        named_calls = [self._rename(call) for call in calls]
+        refusals: dict[str, ToolResult] = {}
+        for call in named_calls:
+            why = self._refusal(call)
             if why:
-                refused[call["call_id"]] = ToolResult(why, failed=True)
-        open_calls = [call for call in calls if call["call_id"] not in refused]
-        questions = list(
-            filter(self._must_ask, map(self._resolve_for_rules, open_calls))
-        )
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        open_calls = [call for call in named_calls if call["call_id"] not in refusals]
+        resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
+        questions = [call for call in resolved_calls if self._must_ask(call)]
         if questions:
-            first = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), first)
-        host_calls = [
-            call for call in open_calls if call["name"] not in self._own_names
-        ]
-        for call in map(self._resolve_for_rules, host_calls):
-            why = await self._approver.refusal(
-                call["call_id"], call["name"], parse_arguments(call)
-            )
-            if why:
-                refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
-        return CallDecisions(tuple(calls), refused, ids)
+            return Judgment(_build_verdicts(calls, refusals, ()), self._ask(questions))
+        host_call_ids = {
+            call["call_id"]
+            for call in open_calls
+            if call["name"] not in self._own_names
+        }
+        for call in resolved_calls:
+            if call["call_id"] in host_call_ids:
+                why = await self._approver.refusal(
+                    call["call_id"], call["name"], parse_arguments(call)
+                )
+                if why:
+                    refusals[call["call_id"]] = tool_error(why)
+        return Judgment(_build_verdicts(calls, refusals, host_call_ids))
+
+    def _rename(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return {**call, "name": self._names.own_name(str(call["name"]))}
 
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
@@ -18986,68 +19363,14 @@ class RoundCalls:
             return why
         return "tool arguments validation error: no tool to call is named"
 
-    def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
-        requests = [
+    def _ask(self, calls: Sequence[Item]) -> Item:
+        """Return the call that asks a person about as many calls as it can hold."""
+        self.requests = [
             build_confirmation_request(call, chat=self._chat)
-            for call in decisions.questions
+            for call in calls[:MAX_QUESTIONS]
         ]
-        yield from requests
-        yield from self._transcript.build_call_events(build_question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    async def run(
-        self, decisions: CallDecisions, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls in their order; yield each with its step of the log."""
-        self._totals.calls += len(decisions.calls)
-        steps: dict[str, StepStarted] = {}
-        calls = decisions.made_calls
-        if calls:
-            yield StateChanged("executing_tool")
-        for call in calls:
-            steps[call["call_id"]] = self._start_step(call, round_step)
-            yield steps[call["call_id"]]
-        async with aclosing(run_calls(calls, self._toolset())) as results:
-            for call in decisions.own_calls:
-                refused = decisions.refusals.get(call["call_id"])
-                if not refused:
-                    work = asyncio.ensure_future(anext(results))
-                    async with aclosing(self._steps.follow(work)) as events:
-                        async for event in events:
-                            yield event
-                result = refused or work.result()[1]
-                yield self._transcript.add_output(call, result)
-                if not refused:
-                    step = steps[call["call_id"]]
-                    detail = _output_text(result)
-                    yield self._steps.end(step, failed=result.failed, detail=detail)
-        if decisions.host_call_ids:
-            yield StateChanged("waiting_for_tools")
-
-    def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
-        """Return the step of a call, below that of its round."""
-        return self._steps.start(
-            "tool",
-            f"CALL {call['name']}",
-            parent=round_step.id,
-            detail=str(call.get("arguments", "")),
-        )
-
-    def _toolset(self) -> Toolset:
-        """Return the tools that run here, within the time that is left."""
-        limits = self._settings.limits
-        seconds_left = self._totals.seconds_left
-        if seconds_left is not None:
-            batch_seconds = min(limits.batch_seconds, seconds_left)
-            limits = limits._replace(batch_seconds=batch_seconds)
-        return Toolset(
-            self._tools,
-            self._approver,
-            limits,
-            self._log,
-            failure_text=TOOL_FAILED_TEXT,
-        )
+        self.question = build_question_call(self.requests)
+        return self.question
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -19060,7 +19383,7 @@ class RoundCalls:
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
         ask = self._settings.approver.ask
-        with self._totals.pause():
+        with self._spending.pause():
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
@@ -19110,111 +19433,204 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
-def _output_text(result: ToolResult) -> str:
-    """Return the text of an output, without its pictures."""
-    if isinstance(result.output, str):
-        return result.output
-    return "\n".join(part_text(part) for part in result.output)
+def _build_verdicts(
+    calls: Sequence[Item], refusals: Mapping[str, ToolResult], left_ids: Collection[str]
+) -> list[Verdict]:
+    """Return what happens to each call, by the ids of those that are not made here."""
+    verdicts: list[Verdict] = []
+    for call in calls:
+        refusal = refusals.get(call["call_id"])
+        is_left = refusal is None and call["call_id"] in left_ids
+        verdicts.append(Verdict(call, refusal, is_left))
+    return verdicts
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.provider
+# gpt5_agent.agent.learning
 #
-# The Responses API as the agent's provider.
+# What the refusals of a run teach for later ones.
 # --------------------------------------------------------------------------------------
 
 
-class ResponsesProvider:
-    """Continues a history, one answer of the model at a time."""
+class RepairLearning:
+    """Remembers the repairs that helped; what is known is left out at once."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Send nothing yet; what the server refused before is left out at once."""
-        self._settings = request
+        """Begin with what the memory of the pipeline has."""
         self._prepared = prepared
         self._memory = request.repairs or RepairMemory()
         self._scope = RepairScope(
             request.endpoint.account(), prepared.request.model, request.user_id
         )
-        known = self._memory.repairs(self._scope)
-        self._request = prepared.request.model_copy(update={"repairs": known})
         self._trials = RunTrials()
-        self._tools_ran = prepared.earlier_rounds.is_continuation
+        self._is_configured = partial(is_as_valves_say, request, prepared)
 
-    async def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then the answer.
+    def repaired_request(self) -> ResponsesRequest:
+        """Return the first request with the known repairs."""
+        known = self._memory.repairs(self._scope)
+        return self._prepared.request.model_copy(update={"repairs": known})
 
-        Tools stay in the request when none may be called: the prompt cache depends on
-        them.
-        """
-        settings = self._settings
-        request = self._request.model_copy(
-            update={
-                "input": [*history],
-                "tool_choice": self._tool_choice(bool(tools)),
-            }
-        )
-        events = run(request, settings.endpoint, settings.connections, settings.limits)
-        async with aclosing(events):
-            async for event in events:
-                self._follow_repairs(event)
-                if isinstance(event, RunDone):
-                    yield _build_model_answer(event)
-                else:
-                    yield event
-        self._tools_ran = True
-
-    def _follow_repairs(self, event: RunEvent) -> None:
-        """Change later requests of this run, too; remember what helped."""
-        if isinstance(event, Status) and event.trial:
-            repairs = (*self._request.repairs, event.trial.repair)
-            self._request = self._request.model_copy(update={"repairs": repairs})
-        configured = partial(is_as_valves_say, self._settings, self._prepared)
+    def note(self, event: RunEvent) -> None:
+        """Note an event; remember the trials that it shows to have helped."""
         for trial in self._trials.note(event):
-            self._memory.learn(self._scope, trial, configured)
-
-    def _tool_choice(self, may_call: bool) -> object:
-        """Return what the next request says about calls.
-
-        A choice that forces a tool holds until tools ran once.
-        """
-        if not may_call:
-            return "none" if self._request.tools else None
-        choice = self._request.tool_choice
-        return next_tool_choice(choice) if self._tools_ran else choice
-
-
-def _build_model_answer(ended: RunDone) -> ModelAnswer:
-    """Return what an answer came to; calls of a failed one are not made."""
-    calls: tuple[Item, ...] = ()
-    if not ended.ending.is_failure:
-        calls = tuple(item for item in ended.output if is_call(item))
-    return ModelAnswer(
-        is_final=not calls,
-        tool_calls=calls,
-        text_content=read_answer_text(ended.output),
-        run_end=ended,
-    )
+            self._memory.learn(self._scope, trial, self._is_configured)
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.loop
+# gpt5_agent.agent.steps
 #
-# The agent's loop: the model answers, its calls are run, until there are no more calls.
+# The log of the steps of a run: rounds, answers of the model, calls.
+# --------------------------------------------------------------------------------------
+
+
+class StepLog:
+    """Makes the events of the step log; writes a line for each end.
+
+    With `debug` the events contain arguments and outputs.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
+        self._log = log
+        self._debug = debug
+        self._started: dict[str, tuple[StepStarted, float]] = {}
+        self._round = ""
+        """The id of the round that began last."""
+        self._outer = ""
+        """Of a task, the round that began it."""
+        self._prefix = ""
+        self._tasks = count(1)
+        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
+
+    def begin_task(self) -> Self:
+        """Return a log for a task, whose steps are those of the round at this moment."""
+        log = copy(self)
+        log._outer = self._round
+        log._prefix = f"TASK {next(self._tasks)} > "
+        log._progress = asyncio.Queue()  # a task takes no steps of others
+        return log
+
+    def report(self, event: AgentEvent) -> None:
+        """Take an event of a task; its steps are shown."""
+        if isinstance(event, StepStarted | StepEnded):
+            self._progress.put_nowait(event)
+
+    async def follow(
+        self, events: RoundEvents
+    ) -> AsyncGenerator[RunEvent | RoundEvent | StepStarted | StepEnded, None]:
+        """Yield the events of a run, and the steps of its tasks as they are reported."""
+        makes_calls = False  # tasks run between the end of a response and the next
+        async with aclosing(events):
+            while True:
+                if makes_calls:
+                    work = asyncio.ensure_future(anext(events, None))
+                    async with aclosing(self._wait_for(work)) as steps:
+                        async for step in steps:
+                            yield step
+                    event = work.result()
+                else:
+                    event = await anext(events, None)
+                if event is None:
+                    return
+                if isinstance(event, RoundStarted | RoundDone):
+                    makes_calls = isinstance(event, RoundDone)
+                yield event
+
+    async def _wait_for(
+        self, work: asyncio.Future[Any]
+    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
+        """Yield the steps of tasks until `work` is done."""
+        step = asyncio.ensure_future(self._progress.get())
+        try:
+            while not (work.done() and self._progress.empty() and not step.done()):
+                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
+                if step.done():
+                    yield step.result()
+                    step = asyncio.ensure_future(self._progress.get())
+        finally:
+            step.cancel()
+            if work.cancel():
+                await asyncio.wait((work,))
+
+    def start(
+        self,
+        kind: StepKind,
+        label: str,
+        *,
+        parent: str = "",
+        may_call: bool = False,
+        detail: str = "",
+    ) -> StepStarted:
+        """Return the event of a step that begins."""
+        label = f"{self._prefix}{label}"
+        parent = parent or self._outer
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        if kind == "round":
+            self._round = step_id
+        step = StepStarted(
+            id=step_id,
+            parent=parent,
+            kind=kind,
+            label=label,
+            may_call=may_call,
+            detail=detail if self._debug else "",
+        )
+        self._started[step_id] = (step, monotonic_seconds())
+        return step
+
+    def end(
+        self,
+        step: StepStarted,
+        *,
+        usage: Usage | None = None,
+        failed: bool = False,
+        detail: str = "",
+    ) -> StepEnded:
+        """Return the event of a step that ended."""
+        _, started_at = self._started[step.id]
+        ended = StepEnded(
+            step=step,
+            seconds=monotonic_seconds() - started_at,
+            usage=usage,
+            failed=failed,
+            detail=detail if self._debug else "",
+        )
+        line = format_step(ended)
+        if step.parent in self._started:
+            parent, _ = self._started[step.parent]
+            line = f"{parent.label} > {line}"
+        if step.detail:
+            line = f"{line} {step.detail}"
+        self._log(line)
+        return ended
+
+
+def format_step(ended: StepEnded) -> str:
+    """Return a step as one line: label, duration, tokens."""
+    notes = [f"{ended.seconds:.1f} s"]
+    if ended.usage:
+        notes.append(f"{ended.usage.total:,} tokens")
+    if ended.failed:
+        notes.append("failed")
+    return f"{ended.step.label}: {', '.join(notes)}"
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.agent.answer
 #
-# A round is one answer of the model with its calls. At a limit the pending calls are
-# refused and the model is asked once more without tools. Where the host has to run a call
-# or ask a person, the loop ends early and the host calls again. The strategies
+# An answer of the agent: the loop of `openai_responses`, with the agent's own events.
+#
+# A round is one response of the model with its calls. Where the host has to run a call or
+# ask a person, the run ends early and the host calls the agent again. The strategies
 # `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 # --------------------------------------------------------------------------------------
 
 
 class _Agent:
-    """One run of the loop.
+    """One run, and how its rounds are shown.
 
     `is_over` says whether the answer is complete; if not, the host calls again.
-    `answer` holds the items of the last round.
+    `answer` holds the items of the last response.
     """
 
     def __init__(
@@ -19222,24 +19638,27 @@ class _Agent:
         request: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        totals: RunTotals,
+        spending: Spending,
         steps: StepLog,
     ) -> None:
         self.is_over = True
         self.answer: list[Item] = []
-        self._prepared = prepared
-        self._provider = provider
-        self._totals = totals
-        self._steps = steps
-        self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(
-            request, prepared, totals, steps, self._transcript
-        )
-        self._continues = True
-        self._delegated: Usage | None = None
         self._request = request
-        self._round_began = 0.0
+        self._prepared = prepared
+        self._provider = MergingProvider(provider)
+        self._spending = spending
+        self._steps = steps
+        self._judge = ChatJudge(request, prepared, spending)
+        self._learning = RepairLearning(request, prepared)
         self._run_end = RunDone(COMPLETED)
+        self._round: RoundDone | None = None
+        """The last response that is complete."""
+        self._round_began = 0.0
+        self._delegated: Usage | None = None
+        """What tasks used behind the end of the last response."""
+        self._round_step: StepStarted | None = None
+        self._model_step: StepStarted | None = None
+        self._call_steps: dict[str, StepStarted] = {}
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
@@ -19251,17 +19670,16 @@ class _Agent:
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost."""
-        totals = self._totals
-        usages = totals.own_usages
+        spending = self._spending
         cost = None
-        if usages:
+        if spending.own_usages:
             facts = resolve_model(self._request.parameters.model).facts
-            cost = cost_of_run(usages, facts, (), utc_today())
+            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
         return RunDone(
             ending=self._run_end.ending,
-            usage=totals.usage,
-            last_usage=totals.last_usage,
-            output=tuple(self._transcript.output),
+            usage=spending.usage,
+            last_usage=spending.last_usage,
+            output=self._run_end.output,
             trace=self._run_end.trace,
             cost=cost,
         )
@@ -19270,178 +19688,202 @@ class _Agent:
         """Run round after round; yield what happens."""
         for source in self._prepared.sources:
             yield source
-        resumes = bool(self._prepared.earlier_rounds.open_turn)
-        while self._continues:
-            round_ = self._resume_round() if resumes else self._run_round()
-            resumes = False
-            async with aclosing(round_) as events:
-                async for event in events:
-                    yield event
-            self._heed_safety_stop()
-
-    def _heed_safety_stop(self) -> None:
-        """End the run if one of its tasks was stopped: its other actions are related.
-
-        OpenAI's guide "Safety checks: misalignment monitoring" has clients stop all that
-        belongs to the request. The host does not call again either.
-        """
-        stop = self._totals.safety_stop
-        if stop is not None:
-            self._run_end = stop
-            self._continues = False
-            self.is_over = True
-
-    async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Continue with the calls of an answer that waited for approvals."""
-        number = self._totals.rounds
-        step = self._steps.start("round", f"ROUND {number}")
-        yield step
-        open_turn = self._prepared.earlier_rounds.open_turn
-        decisions = await self._decide_calls(open_turn, number)
-        if decisions.questions:
-            for event in self._round_calls.ask(decisions):
-                yield event
-        else:
-            for call in decisions.calls:  # the host was not shown them before
-                for event in self._transcript.build_call_events(call):
-                    yield event
-            async with aclosing(self._round_calls.run(decisions, step)) as events:
-                async for event in events:
-                    yield event
-        yield self._steps.end(step)
-
-    async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Ask the model, then run its calls."""
-        self._totals.rounds += 1
-        self._delegated = self._totals.delegated_usage
-        self._totals.delegated_usage = None
-        number = self._totals.rounds
-        self._round_began = self._totals.seconds
-        tools = self._prepared.request.tools
-        self._continues = bool(tools) and self._totals.may_call(number)
-        step = self._steps.start("round", f"ROUND {number}", may_call=self._continues)
-        yield StateChanged("thinking")
-        yield step
-        answer = AnswerEvents(
-            self._transcript.next_index,
-            self._prepared.names.own_name,
-            holds_calls=self._continues and self._round_calls.may_ask,
-        )
-        for part in (self._run_model(step, answer), self._run_calls(step, answer)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-        yield self._steps.end(step, failed=self._run_end.ending.is_failure)
-
-    async def _run_model(
-        self, round_step: StepStarted, answer: AnswerEvents
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Yield the answer of the model, as a step of the round."""
-        label = f"{self._prepared.model.id} Thought"
-        step = self._steps.start("model", label, parent=round_step.id)
-        yield step
-        tools = self._prepared.request.tools if round_step.may_call else None
-        events = self._provider.generate(self._transcript.history, tools or ())
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, ModelAnswer):
-                    self._run_end = event.run_end
-                else:
-                    for passed in answer.process(event):
-                        yield passed
-        self._totals.add_turn(self._run_end)
-        yield self._steps.end(
-            step, usage=self._run_end.usage, failed=self._run_end.ending.is_failure
-        )
-
-    async def _run_calls(
-        self, step: StepStarted, answer: AnswerEvents
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Decide about the calls of an answer, run ours, leave others to the host."""
-        self.answer = [answer.items[index] for index in sorted(answer.items)]
-        self._transcript.add_answer(self.answer)
-        self._transcript.next_index = answer.next_index
-        if self._run_end.ending.is_failure:
-            self._continues = False
-            for held in answer.held_events:
-                yield held
-            return
-        decisions = await self._decide_calls(self.answer, self._totals.rounds)
-        self._continues = self._continues and bool(decisions.calls)
-        for released in self._release_held(answer, decisions):
-            yield released
-        yield self._build_round_end(answer)
-        if decisions.questions:
-            return
-        async with aclosing(self._round_calls.run(decisions, step)) as events:
-            async for event in events:
-                yield event
-        if decisions.host_call_ids and decisions.own_calls:
-            yield self._build_round_end(answer)
-
-    async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what happens to the calls of a round, under their tools' own names."""
-        own_name = self._prepared.names.own_name
-        calls = [
-            {**item, "name": own_name(str(item["name"]))}
-            for item in items
-            if is_call(item)
+        open_calls = [
+            item for item in self._prepared.earlier_rounds.open_turn if is_call(item)
         ]
-        limit = self._totals.limit_error(number)
-        decisions = await self._round_calls.decide(calls, limit)
-        if decisions.questions or decisions.host_call_ids:
-            self.is_over = False
-            self._continues = False
-        return decisions
+        if open_calls:
+            yield self._start_round(self._spending.rounds, may_call=False)
+        rounds = run_rounds(
+            self._build_request(),
+            self._provider,
+            self._judge.build_toolset(self._request),
+            self._spending,
+            open_calls,
+        )
+        async with aclosing(self._steps.follow(rounds)) as events:
+            async for event in events:
+                for shown in self._show(event):
+                    yield shown
 
-    def _release_held(
-        self, answer: AnswerEvents, decisions: CallDecisions
+    def _build_request(self) -> ResponsesRequest:
+        """Return the first request.
+
+        A choice that forces a tool holds until tools ran once.
+        """
+        request = self._learning.repaired_request()
+        if self._prepared.earlier_rounds.is_continuation:
+            choice = next_tool_choice(request.tool_choice)
+            request = request.model_copy(update={"tool_choice": choice})
+        return request
+
+    def _show(
+        self, event: RunEvent | RoundEvent | StepStarted | StepEnded
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back; questions take the place of the calls."""
-        if not decisions.questions:
-            yield from answer.held_events
-            return
-        for event in answer.held_without_calls():
-            if isinstance(event, ResponseDone):
-                yield from self._round_calls.ask(decisions)
-            yield event
+        """Yield what is shown of an event of the run."""
+        match event:
+            case RoundStarted():
+                yield from self._begin_round(event)
+            case RoundDone():
+                yield from self._end_response(event)
+            case StepStarted() | StepEnded():
+                yield event
+            case RunDone():
+                self._learning.note(event)
+                yield from self._end_run(event)
+            case _:
+                self._learning.note(event)
+                yield from self._show_event(event)
 
-    def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+    def _show_event(self, event: RunEvent) -> Iterator[AgentEvent]:
+        """Yield an event of the loop; calls have the names of their tools."""
+        match event:
+            case ItemAdded() if is_call(event.item):
+                if event.item is self._judge.question:
+                    yield from self._judge.requests
+                yield event._replace(item=self._rename(event.item))
+            case ItemDone() if is_call(event.item):
+                yield event._replace(item=self._rename(event.item))
+                if event.item is self._judge.question:
+                    yield StateChanged("waiting_for_confirmation")
+            case ToolOutput():
+                yield event
+                yield from self._end_call(event)
+            case _:
+                yield event
+
+    def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
+        """Return the step of a round that begins."""
+        step = self._steps.start("round", f"ROUND {number}", may_call=may_call)
+        self._round_step = step
+        return step
+
+    def _begin_round(self, event: RoundStarted) -> Iterator[AgentEvent]:
+        """Yield that the model is asked."""
+        if self._round_step:
+            yield self._steps.end(self._round_step)
+        self._delegated = self._spending.take_delegated()
+        self._round_began = self._spending.seconds
+        yield StateChanged("thinking")
+        round_step = self._start_round(event.number, may_call=event.may_call)
+        yield round_step
+        label = f"{self._prepared.model.id} Thought"
+        self._model_step = self._steps.start("model", label, parent=round_step.id)
+        yield self._model_step
+
+    def _end_response(self, event: RoundDone) -> Iterator[AgentEvent]:
+        """Yield that the model has answered, and the steps of the calls that are made."""
+        judgment = event.judgment
+        self.is_over = not judgment.is_open
+        self._round = event
+        if self._model_step:
+            self.answer = [item for _, item in event.items]
+            yield self._steps.end(
+                self._model_step, usage=event.usage, failed=event.is_failure
+            )
+            self._model_step = None
+            if not event.is_failure:
+                yield self._build_round_end(event)
+        if judgment.question:
+            return
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        if made:
+            yield StateChanged("executing_tool")
+        for call in made:
+            step = self._steps.start(
+                "tool",
+                f"CALL {self._rename(call)['name']}",
+                parent=self._round_step.id if self._round_step else "",
+                detail=str(call.get("arguments", "")),
+            )
+            self._call_steps[call["call_id"]] = step
+            yield step
+
+    def _end_call(self, event: ToolOutput) -> Iterator[AgentEvent]:
+        """Yield the end of the step of a call, if it was made."""
+        step = self._call_steps.pop(event.item["call_id"], None)
+        if step:
+            detail = _output_text(event.item["output"])
+            yield self._steps.end(step, failed=event.failed, detail=detail)
+
+    def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
+        """Yield the end of the last round; its calls may be left to the host.
+
+        A task that was stopped for its safety ends the answer: OpenAI's guide "Safety
+        checks: misalignment monitoring" has clients stop all that belongs to the request.
+        The host does not call again either.
+        """
+        self._run_end = event
+        if self._spending.stopped:
+            self.is_over = True
+        elif self._round and not self._round.judgment.question:
+            yield from self._leave_calls(self._round)
+        if self._round_step:
+            yield self._steps.end(self._round_step, failed=event.ending.is_failure)
+
+    def _leave_calls(self, last: RoundDone) -> Iterator[AgentEvent]:
+        """Yield that the host makes calls, and the notes again if others were made."""
+        verdicts = last.judgment.verdicts
+        left = [verdict for verdict in verdicts if verdict.is_left]
+        if left:
+            yield StateChanged("waiting_for_tools")
+        if left and last.items and len(left) < len(verdicts):
+            yield self._build_round_end(last)
+
+    def _build_round_end(self, event: RoundDone) -> RoundEnded:
         """Return the end of a round, with the notes for later rounds."""
-        usage = add_usage(self._run_end.usage, self._delegated)
-        usage = add_usage(usage, self._totals.delegated_usage)
+        tasks = add_usage(self._delegated, self._spending.delegated_usage)
+        usage = add_usage(event.usage, tasks)
         notes = {
             "style": self._prepared.style,
             "usage": usage._asdict() if usage else {},
-            "seconds": round(self._totals.seconds - self._round_began, 3),
-            "failed": self._round_calls.failed_calls(),
-            "allowed": sorted(self._round_calls.new_permissions),
+            "seconds": round(self._spending.seconds - self._round_began, 3),
+            "failed": self._judge.failed_calls(),
+            "allowed": sorted(self._judge.new_permissions),
         }
         return RoundEnded(
-            name=str(self._totals.rounds),
-            items=tuple(sorted(answer.items.items())),
+            name=str(event.number),
+            items=event.items,
             notes=notes,
             continues=not self.is_over,
         )
+
+    def _rename(self, call: Item) -> Item:
+        """Return a call under the name of its tool."""
+        own_name = self._prepared.names.own_name
+        return {**call, "name": own_name(str(call["name"]))}
+
+
+def _output_text(output: str | list[Item]) -> str:
+    """Return the text of an output, without its pictures."""
+    if isinstance(output, str):
+        return output
+    return "\n".join(part_text(part) for part in output)
 
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
+def connect_provider(
+    request: AgentRequest, prepared: PreparedRun  # noqa: ARG001
+) -> Provider:
+    """Return the Responses API at the request's endpoint."""
+    return Attempts(request.endpoint, request.connections, request.limits)
+
+
 async def run_agent(
-    request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
+    request: AgentRequest, make_provider: MakeProvider = connect_provider
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(request.parameters)
+    spending = Spending(build_budget(request.parameters))
     agent: _Agent | None = None
     kind = "cancelled"
     try:
         try:
-            agent = await _start_agent(request, make_provider, totals)
+            agent = await _start_agent(request, make_provider, spending)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -19455,46 +19897,46 @@ async def run_agent(
             return
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
-        metadata = _build_metadata(request, totals, kind)
+        metadata = _build_metadata(request, spending, kind)
         for event in _final_events(ended, text, metadata, notes):
             yield event
     finally:
         if agent is None or agent.is_over:
-            request.on_end(_build_metadata(request, totals, kind))
+            request.on_end(_build_metadata(request, spending, kind))
 
 
 async def _start_agent(
-    request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
+    request: AgentRequest, make_provider: MakeProvider, spending: Spending
 ) -> _Agent:
     """Return the agent for a request; raises ResponsesError."""
     steps = StepLog(request.log, debug=request.debug)
 
-    async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
+    async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()
         prepared = prepare_run(task)
         provider = make_provider(task, prepared)
-        agent = _Agent(task, prepared, provider, task_totals, task_steps)
+        agent = _Agent(task, prepared, provider, task_spending, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
                 steps.report(event)
-        ending = agent.build_run_end().ending
-        if ending.code == MISALIGNMENT:  # its words are for people, not for a model
+        ended = agent.build_run_end()
+        if ended.ending.code == MISALIGNMENT:  # its words are for people, not a model
+            task_spending.stop(ended)
             return tool_error("the task was stopped.")
-        if ending.is_failure:
-            return tool_error(ending.sentence)
+        if ended.ending.is_failure:
+            return tool_error(ended.ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools
     if own.delegates:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
+        tools = (DelegateTool(request, spending, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, partial(prepare_run, request))
-    earlier = prepared.earlier_rounds
-    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    spending.add_earlier(prepared.earlier_rounds.spending)
     provider = make_provider(request, prepared)
-    return _Agent(request, prepared, provider, totals, steps)
+    return _Agent(request, prepared, provider, spending, steps)
 
 
 def _final_events(
@@ -19513,20 +19955,20 @@ def _final_events(
 
 
 def _build_metadata(
-    request: AgentRequest, totals: RunTotals, ending: str
+    request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
     """Return what an answer took; the price is 0 if it is unknown."""
     model = resolve_model(request.parameters.model)
-    price = cost_of_run(totals.usages, model.facts, (), utc_today())
+    price = cost_of_run(spending.usages, model.facts, (), utc_today())
     return RunMetadata(
         strategy=request.strategy,
         model=model.id,
         ending=ending,
-        rounds=totals.rounds,
-        tool_calls=totals.calls,
-        latency=totals.seconds,
+        rounds=spending.rounds,
+        tool_calls=spending.calls,
+        latency=spending.seconds,
         price=price or 0.0,
-        usage=totals.total_usage,
+        usage=spending.total_usage,
     )
 
 
@@ -20535,10 +20977,10 @@ def find_valve_problems(valves: Valves) -> list[str]:
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
-    if timeouts:
-        problems.append(timeouts)
+    if timeouts.problem:
+        problems.append(timeouts.problem)
     return problems
 
 
@@ -20807,11 +21249,11 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
-    if rules_error:
-        log.warn(rules_error)
-        notices = (*notices, rules_error)
+    if rules.problem:
+        log.warn(rules.problem)
+        notices = (*notices, rules.problem)
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
@@ -20825,7 +21267,7 @@ def build_agent_request(
         connections=connections,
         limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules),
+        own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
         context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
@@ -20868,17 +21310,15 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(
-        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
-    )
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
         limits=CallLimits(
-            seconds=default_seconds,
+            seconds=timeouts.default,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=own_seconds,
+            own=timeouts.by_pattern,
         ),
         asks_in_chat=question.can_ask,
         delegates=valves.DELEGATION,
@@ -21317,16 +21757,19 @@ async def _open_run(
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_with_advice(events)) as advised_events,
+            aclosing(_report_end(call, events)) as reported_events,
         ):
-            yield advised_events, renderer
+            yield reported_events, renderer
 
 
-async def _with_advice(events: _Events) -> _Events:
-    """Yield the events; the end says which valves an administrator has to check."""
+async def _report_end(call: PipelineCall, events: _Events) -> _Events:
+    """Yield the events; the log gets a failure, and its message an error id."""
     async for event in events:
-        if isinstance(event, RunDone):
-            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        if isinstance(event, RunDone) and event.ending.is_failure:
+            ending = report_failure(
+                call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
+            )
+            yield event._replace(ending=ending)
         else:
             yield event
 
@@ -21369,7 +21812,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
+        report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
         return ""
     return completion_text(ended)
 

@@ -574,9 +574,9 @@ def _length_of_location(row: Mapping[str, Any]) -> int:
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _LONGEST_PREFIX)
+    begin = text.find("{", 0, _MAX_PREFIX)
     try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         return None
     inner = as_mapping(body).get("error")
@@ -586,8 +586,8 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_LONGEST_PREFIX = 1000
-_LONGEST_BODY = 100_000
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 
 
@@ -776,6 +776,10 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
 _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
@@ -784,9 +788,7 @@ class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
+    sent instead of the key, always as a bearer's; it is no part of the account.
     """
 
     base_url: str = field(repr=False)
@@ -797,8 +799,7 @@ class Endpoint:
     verify_ssl: bool = True
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
+    compatibility: Compatibility = "auto"
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -832,11 +833,16 @@ class Endpoint:
         return f".{self.host}".endswith(".openai.com")
 
     @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
+        if self._is_openais and not self.is_strict:
             return True
-        return self.openai_compatible and not self.is_azure
+        return self.compatibility == "openai" and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -3659,10 +3665,10 @@ class EndpointQueue(Protocol):
     def valves(self) -> Mapping[str, str]:
         """Return what replaces valves of the pipe."""
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -3749,6 +3755,7 @@ async def user_groups(user_id: str) -> set[str]:
     Open WebUI has groups inside of groups from 0.12 on.
     """
     read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    # 0.11.4 has no such parameter.
     if "include_inherited" in signature(read_groups).parameters:
         groups = await read_groups(user_id, include_inherited=True)
     else:
@@ -3922,25 +3929,25 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
         chosen, *others = self._entries
-        if self._reads(chosen, host, owner):
+        if self._reads(chosen, host, scope_id):
             return False
         for entry in others:
-            if self._reads(entry, host, owner) and not self._is_down(entry):
+            if self._reads(entry, host, scope_id) and not self._is_down(entry):
                 self._entries.remove(entry)
                 self._entries.insert(0, entry)
                 return True
         return False
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-        can_read = self._reads(self._entries[0], host, owner)
+        can_read = self._reads(self._entries[0], host, scope_id)
         return "" if can_read else _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -3977,13 +3984,12 @@ class EndpointChoice:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
-    def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
+    def _reads(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        return host in ("", endpoint.host) and owner in (
-            "",
-            endpoint.reasoning_scope_id(),
-        )
+        is_server = host in ("", endpoint.host)
+        is_account = scope_id in ("", endpoint.reasoning_scope_id())
+        return is_server and is_account
 
 
 def _is_down(kind: str, code: str | None, status: int) -> bool:
@@ -5363,6 +5369,8 @@ class Filter:
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if refusal:
+            # An inlet that raises ends the question: Open WebUI shows the text in the
+            # chat.
             raise LimitReached(refusal)
         return body
 
@@ -5384,6 +5392,7 @@ class Filter:
         __request__: HostRequest | None = None,
     ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
+        # Stream filters see every chunk; few of them report usage.
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event

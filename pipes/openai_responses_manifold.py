@@ -46,6 +46,7 @@ from collections.abc import (
 )
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import (
+    AbstractContextManager,
     aclosing,
     asynccontextmanager,
     closing,
@@ -581,9 +582,9 @@ def _length_of_location(row: Mapping[str, Any]) -> int:
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _LONGEST_PREFIX)
+    begin = text.find("{", 0, _MAX_PREFIX)
     try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         return None
     inner = as_mapping(body).get("error")
@@ -593,8 +594,8 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_LONGEST_PREFIX = 1000
-_LONGEST_BODY = 100_000
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 
 
@@ -3636,7 +3637,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        return ".".join(group for group in match.groups() if group)
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -4579,8 +4580,8 @@ RETRIED_CODES = frozenset(
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
-_FIRST_WAIT = 0.5
-_LONGEST_WAIT = 8.0
+_FIRST_BACKOFF = 0.5
+_MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
@@ -4603,7 +4604,7 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
-        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+        wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
 
@@ -4930,1299 +4931,6 @@ def _by_tool(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of a tool that the words name by its name, label or type."""
     for tool in refusal.tools:
         yield _without_tool(refusal, tool)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.stream
-#
-# The stream of a response: bytes in, typed events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
-# (docs/reference/responses-api.md, "Stream events").
-#
-# The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
-# --------------------------------------------------------------------------------------
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
-
-    event: str
-    data: str
-
-
-_LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
-
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
-        self._most_bytes = most_bytes
-        self._partial_line = bytearray()
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes; it may begin inside of a CRLF.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
-        if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._partial_line.extend(chunk)
-            return []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
-        return self._take_lines(b"\n\n")
-
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
-        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
-        # be split at U+2028 as well, which may stand inside of JSON.
-        text = b"".join((self._partial_line, chunk))
-        lines = text.splitlines()
-        self._partial_line = bytearray()
-        self._size += len(text) + _LINE_BYTES * len(lines)
-        # A line may end with CR, LF or both; the LF may come with the next chunk.
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            # A blank line ends an event; without data there is none to dispatch. A line
-            # that begins with a colon is a comment: its field has no name.
-            elif not line:
-                if self._lines:
-                    events.append(self._event_of_lines())
-                self._event = b""
-                self._lines = []
-                self._size = 0
-        return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
-
-
-NO_CARD: JsonObject = MappingProxyType({})
-
-
-class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
-
-
-class TextDone(TextDelta):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-
-class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
-
-    output_index: int
-    annotation: Item
-    item_id: str = ""
-
-
-class PartialImage(NamedTuple):
-    """An image as far as it is generated.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    image: str
-    form: str
-    item_id: str = ""
-
-
-class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte.
-
-    Its encrypted content is whole only here, not in `response.output_item.added` (types
-    of openai-python 3.54.0, `response_reasoning_item_param.py`).
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    output_index: int
-    item: Item
-    card: JsonObject = NO_CARD
-    shown: str = ""
-    """The text of a message as a host shows it."""
-
-
-class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot.
-
-    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
-    itself was requested.
-    """
-
-    status: str
-    response: JsonObject
-
-
-class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-
-On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
-"""
-
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    joined: list[StreamEvent] = []
-    for identity, neighbors in groupby(events, _text_identity):
-        if identity is None:
-            joined += neighbors
-            continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
-    return joined
-
-
-def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
-
-
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
-
-_END_OF_STREAM = "[DONE]"
-"""Of Chat Completions; no recorded stream of OpenAI has it."""
-_JSON_SPACE = " \t\n\r"
-"""RFC 8259, section 2."""
-
-_Reader = Callable[[JsonObject], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object.
-
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
-    """
-    if event.data == _END_OF_STREAM:
-        return None
-    text = event.data.strip(_JSON_SPACE)
-    try:
-        wire, end = _SCAN_JSON(text, 0)
-        if end != len(text):
-            raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
-        read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
-    except _ODD_EVENT:
-        raise MalformedEvent from None
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
-
-
-_ODD_EVENT = (
-    StopIteration,
-    ValueError,
-    RecursionError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of text that is not JSON, and of JSON that is not an event."""
-
-
-def _checked(value: object, kind: type) -> Any:
-    """Return a value of a type; raises TypeError for any other."""
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-_NO_INDEX = -1
-
-
-def _index(wire: JsonObject) -> int:
-    index = wire.get("output_index")
-    if index is None:
-        return _NO_INDEX
-    return int(_checked(index, int))
-
-
-def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
-
-    The tuple is made in half the time of the named tuple's own `__new__`.
-    """
-    new = partial(tuple.__new__, event)
-
-    def read(wire: JsonObject) -> StreamEvent:
-        text = wire[field]
-        part_index = wire.get(part, 0)
-        item_id = wire.get("item_id")
-        index = wire.get("output_index")
-        if index is None:
-            index = _NO_INDEX
-        if not isinstance(text, str):
-            raise TypeError
-        if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
-        if not isinstance(item_id, str):
-            item_id = ""
-        return new((index, kind, part_index, text, item_id))
-
-    return read
-
-
-def _read_annotation(wire: JsonObject) -> StreamEvent:
-    """Return a citation; the type allows none, the final item has all of them."""
-    annotation = wire.get("annotation")
-    if annotation is None:
-        return None
-    item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
-
-
-def _read_partial_image(wire: JsonObject) -> StreamEvent:
-    return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
-        str(wire.get("output_format") or ""),
-        as_text(wire.get("item_id")),
-    )
-
-
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
-_PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-)
-"""Texts of which an item has a list."""
-
-
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
-        if kind.text:
-            text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
-    readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
-    return readers
-
-
-_READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
-    "response.output_text.annotation.added": _read_annotation,
-    "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": partial(_read_final, "completed"),
-    "response.incomplete": partial(_read_final, "incomplete"),
-    "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
-}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.events
-#
-# What a run reports to those who show it or record it.
-#
-# The events of output items are those of the stream, renumbered over the whole run.
-# --------------------------------------------------------------------------------------
-
-
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
-
-
-class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
-
-    output_index: int
-    item: Item
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
-
-
-class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is what was changed after a refusal. `reason` is for the log.
-    """
-
-    sentence: str
-    trial: Trial | None = None
-    reason: str = ""
-
-
-class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = ApiError()
-    removed: Mapping[str, int] = MappingProxyType({})
-    subject: str = ""
-    response_id: str = ""
-    cache: JsonObject = MappingProxyType({})
-
-
-class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = Trace()
-    cost: float | None = None
-    usages: tuple[Usage, ...] = ()
-    usage_note: str = ""
-
-
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-RunEvents = AsyncGenerator[RunEvent, None]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endpoint
-#
-# Where requests go: address, headers, certificates and proxy.
-# --------------------------------------------------------------------------------------
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
-    token: str = field(default="", repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`, with Azure's `api-version`.
-
-        Raises InvalidRequest.
-        """
-        address = _normalize_base_url(self.base_url) + path
-        query = urlsplit(self.base_url.strip()).query
-        if not query:
-            return address
-        separator = "&" if "?" in path else "?"
-        return f"{address}{separator}{query}"
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
-
-    def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
-
-    @property
-    def _is_openais(self) -> bool:
-        return f".{self.host}".endswith(".openai.com")
-
-    @property
-    def is_openai(self) -> bool:
-        """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
-            return True
-        return self.openai_compatible and not self.is_azure
-
-    @property
-    def is_gateway(self) -> bool:
-        """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
-        headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
-
-    def account(self) -> str:
-        """Return a name of the account, without the key."""
-        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return hex_digest(identity)
-
-    def reasoning_scope_id(self) -> str:
-        """Return an id of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
-        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return hex_digest(identity)[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; `extra_headers` have priority."""
-        key = self.api_key.strip()
-        headers: dict[str, str] = {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        elif self.is_azure:
-            headers["api-key"] = key
-        else:
-            headers["Authorization"] = f"Bearer {key}"
-        headers["Content-Type"] = "application/json"
-        if self.organization:
-            headers["OpenAI-Organization"] = self.organization
-        if self.project:
-            headers["OpenAI-Project"] = self.project
-        replaced = {name.lower() for name in self.extra_headers}
-        for name in list(headers):
-            if name.lower() in replaced:
-                del headers[name]
-        return {**headers, **self.extra_headers}
-
-
-def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server is not an http or https address.",
-        )
-    if "@" in parts.netloc:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server contains a user name or a password.",
-        )
-    stated_path = parts.path.rstrip("/")
-    path = stated_path.removesuffix("/responses").rstrip("/")
-    if not stated_path:
-        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if is_azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def connection_secrets(
-    headers: Iterable[str], proxy: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
-    secrets = [*keys, proxy]
-    parts = url_parts(proxy.strip())
-    if parts and parts.password:
-        secrets.append(unquote(parts.password))
-    for value in headers:
-        secrets += header_secrets(value)
-    return tuple(secret for secret in secrets if secret.strip())
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else.
-
-    Brackets without an address and a port that is no number are a ValueError.
-    """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return None
-    return parts
-
-
-def proxy_for(endpoint: Endpoint, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is not None:
-        return address
-    if stated:
-        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
-    raise InvalidRequest(
-        "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
-    )
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.connections
-#
-# Pooled HTTP sessions; the only module that opens a connection.
-#
-# Each event loop has one session. The first run that borrows it opens it. It is closed
-# when no run has used it for a while, or when its owner is gone: a host that replaces a
-# client does not tell the old one. Errors of aiohttp become errors of this package here.
-# --------------------------------------------------------------------------------------
-
-
-_IDLE_SECONDS = 60.0
-"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
-_KEEPALIVE_SECONDS = 50.0
-"""A connection that was idle for longer may be closed by the server at any time."""
-_DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up delays the first words."""
-
-
-class _Pool:
-    """The session of one event loop, lent to the active runs."""
-
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
-        self._lent = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @contextmanager
-    def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is None:
-            self._session = _new_session()
-        self._lent += 1
-        try:
-            yield self._session
-        finally:
-            self._lent -= 1
-            if self._lent == 0:
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
-
-    def close_later(self) -> None:
-        """Close the session, which no run can borrow from now on, in a task.
-
-        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
-        """
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is not None:
-            self.start(self._session.close())
-            self._session = None
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work in a task that is referenced until it is done."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        """Close the session when all tasks are done."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
-        self.close_later()
-        await asyncio.gather(*self._tasks)
-
-
-def _new_session() -> aiohttp.ClientSession:
-    """Return a session that reads no settings of the system and keeps nothing.
-
-    Proxies of the environment are looked up by this package, because trust_env would
-    also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another.
-    """
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept-Encoding": "identity"},
-        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
-        # 3.14.5).
-        auto_decompress=False,
-    )
-
-
-class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit.
-
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
-    """
-
-    connect: float = 30.0
-    first_event: float = 300.0
-    idle: float = 300.0
-    total: float = 0.0
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _ignore_waiting(is_waiting: bool) -> None:
-    """Do nothing: nobody shows that the server is silent."""
-
-
-class Deadlines:
-    """The limit that is active now, over all attempts of one run.
-
-    `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as people who are asked.
-    """
-
-    def __init__(
-        self,
-        timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = _ignore_waiting,
-    ) -> None:
-        """Start the total limit, if there is one."""
-        self.timeouts = timeouts
-        self._set_waiting = set_waiting
-        self._end = float("inf")
-        if timeouts.total:
-            self._end = _now() + timeouts.total
-        self.start_attempt()
-
-    def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
-        self._set_waiting(True)
-
-    def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
-        self._kind = "idle_timeout"
-        self._set_waiting(True)
-
-    def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves enough time for a wait."""
-        return _now() + seconds < self._end
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the total limit for a while."""
-        self._set_waiting(False)
-        began = _now()
-        try:
-            yield
-        finally:
-            self._end += _now() - began
-
-    def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
-
-    def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
-            return TimedOut("total_timeout")
-        return TimedOut(self._kind)
-
-
-_DRAIN_SECONDS = 1.0
-_MAX_ERROR_BODY = 64 * 1024
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
-
-_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word, because the log shows the id."""
-
-_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class _HttpResponse:
-    """A response with a good status whose body is still arriving."""
-
-    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        self._response = response
-        self._deadlines = deadlines
-        self._broke = False
-        self.is_read = False
-        self.is_stream = response.content_type == "text/event-stream"
-        self.request_id = response.headers.get("x-request-id", "")
-        if not _REQUEST_ID.fullmatch(self.request_id):
-            self.request_id = ""
-
-    async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end.
-
-        aiohttp puts the exception in front of the bytes that arrived before it.
-        """
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
-        content = self._response.content
-        scope = self._deadlines.scope()
-        try:
-            async with scope:
-                chunk = await content.readany()
-            self.is_read = not chunk
-            return chunk
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.timeout_error() from None
-            self._broke = True
-        # Without the exception the reader gives out what had arrived; the next call
-        # raises.
-        content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
-
-    async def read_all(self, most_bytes: int) -> bytearray:
-        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
-        body = bytearray()
-        chunk = await self.read_any()
-        while chunk:
-            body += chunk
-            if len(body) > most_bytes:
-                raise AnswerTooLarge
-            chunk = await self.read_any()
-        return body
-
-    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
-        """Return the body as JSON."""
-        body = await self.read_all(most_bytes)
-        if json_weight(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge
-        try:
-            return load_json(body)
-        except ValueError:
-            raise _unreadable_answer(UNREADABLE) from None
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so. A body
-        that has ended has no connection.
-        """
-        connection = self._response.connection
-        transport = connection.transport if connection else None
-        if transport is None or not transport.is_reading():
-            yield
-            return
-        transport.pause_reading()
-        try:
-            yield
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-
-    async def drain(self) -> bytes:
-        """Read the rest after the last event, so that the connection can be reused.
-
-        Returns its beginning: a refused stream may tell its reason there.
-        """
-        rest = bytearray()
-        with suppress(*_NETWORK_ERRORS):
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for chunk in self._response.content.iter_any():
-                    if len(rest) < _MAX_ERROR_BODY:
-                        rest += chunk
-        return bytes(rest)
-
-    async def response_object(self) -> JsonObject:
-        """Return the body as the API's response object."""
-        wire = as_mapping(await self.read_json())
-        if isinstance(wire.get("output"), list):
-            return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
-            failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_sentence(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
-        raise _unreadable_answer(UNREADABLE)
-
-    async def refusal(self) -> ApiRefused:
-        """Return the error of a response with a bad status, with or without a body."""
-        status = self._response.status
-        headers = self._response.headers
-        error = ApiError()
-        if status >= 400:
-            with suppress(TimeoutError, ResponsesError):
-                async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(sentence, failure, self.request_id, fault)
-
-
-_SHOULD_RETRY = {"true": True, "false": False}
-_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
-"""The headers that state a wait as a number, the more exact one first."""
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, units in _UNITS_OF_A_SECOND.items():
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / units
-            if 0 <= seconds < float("inf"):
-                return seconds
-    with suppress(ValueError):
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(0.0, date.timestamp() - unix_seconds())
-    return None
-
-
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,
-)
-"""The last is of connecting: aiohttp is given no other limit."""
-
-
-_STATUS_OK = 200
-_FIRST_BAD_STATUS = 300
-_TOO_MANY_REQUESTS = 429
-_SERVER_ERRORS = 500
-
-_MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a client usually has one."""
-
-
-class _Certificates(NamedTuple):
-    """What was read of a file, and when that was changed, in nanoseconds."""
-
-    changed: int
-    context: ssl.SSLContext
-
-
-class Connections:
-    """Sends requests; has one session for each event loop."""
-
-    def __init__(self) -> None:
-        """Open nothing yet."""
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[str, _Certificates] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def _pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        running = asyncio.get_running_loop()
-        if running not in self._pools:
-            for loop in list(self._pools):
-                if loop.is_closed():
-                    self._pools.pop(loop, None)  # other threads do the same
-            self._pools[running] = _Pool()
-        return self._pools[running]
-
-    @asynccontextmanager
-    async def request(
-        self,
-        endpoint: Endpoint,
-        path: str,
-        payload: dict[str, Any] | None,
-        deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
-        InvalidRequest. Leaving early closes the connection, which stops the work at the
-        server; to close a response that was read to its end has no effect. A
-        redirection is a refusal, because the key would be sent along.
-        """
-        body = None if payload is None else await _encode(payload)
-        url = endpoint.url(path)
-        with self._pool().lend() as session:
-            sent = session.request(
-                "GET" if body is None else "POST",
-                url,
-                # aiohttp would send `api-key` and a gateway's own header to another
-                # origin; it drops `Authorization` alone (client.py, 3.14.5).
-                allow_redirects=False,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=self._trusted(endpoint),
-                proxy=proxy_for(endpoint, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
-            with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
-                is_good = response.status < _FIRST_BAD_STATUS
-                if body is None:  # a GET that has nothing to return has failed
-                    is_good = response.status == _STATUS_OK
-                if not is_good:
-                    raise await answer.refusal()
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise _unreadable_answer(COMPRESSED)
-                yield answer
-
-    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections.
-
-        A file that was changed replaces what was read of it.
-        """
-        path = endpoint.ca_bundle
-        if not (endpoint.verify_ssl and path):
-            return endpoint.verify_ssl
-        try:
-            changed = Path(path).stat().st_mtime_ns
-            known = self._certificates.get(path)
-            if known is None or known.changed != changed:
-                context = ssl.create_default_context(cafile=path)
-                known = _Certificates(changed, context)
-                if len(self._certificates) >= _MAX_CERTIFICATES:
-                    self._certificates.clear()
-                self._certificates[path] = known
-        except (OSError, ValueError):
-            raise InvalidSetting(
-                "ca_bundle", "The file of certificates to trust cannot be read."
-            ) from None
-        return known.context
-
-    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run."""
-        self._pool().start(work)
-
-    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
-        for wait in (0.0, 0.5, 2.0):
-            await asyncio.sleep(wait)
-            limits = Deadlines(Timeouts(connect=10, first_event=20))
-            try:
-                async with self.request(endpoint, path, {}, limits):
-                    return
-            except ResponsesError as error:
-                if _is_final_status(error.status):
-                    return
-
-    async def close(self) -> None:
-        """Close the session of the running loop, after the work of `do_later`."""
-        await self._pool().close()
-
-
-def _is_final_status(status: int) -> bool:
-    """Say whether another attempt would be answered alike; 0: there was no answer."""
-    if status == _TOO_MANY_REQUESTS:
-        return False
-    return 0 < status < _SERVER_ERRORS
-
-
-_ITEMS_AT_ONCE = 1000
-
-
-async def _encode(payload: JsonObject) -> bytes:
-    """Return a request as JSON; others run between the pieces of a long input.
-
-    A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body.
-    """
-    if not payload:
-        return b""
-    items = payload["input"]
-    texts: list[str] = []
-    for start in range(0, len(items), _ITEMS_AT_ONCE):
-        if start > 0:
-            await asyncio.sleep(0)
-        part = items[start : start + _ITEMS_AT_ONCE]
-        list_text = json.dumps(part, ensure_ascii=False)
-        texts.append(list_text[1:-1])  # without its brackets
-    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, opening, after = whole.partition('"input": [')
-    text = "".join((before, opening, ", ".join(texts), after))
-    return text.encode(errors="replace")
-
-
-async def _receive(
-    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
-) -> aiohttp.ClientResponse:
-    """Return the response; a line break in the key or an odd host is a ValueError."""
-    scope = deadlines.scope()
-    try:
-        async with scope:
-            return await answer
-    except _NETWORK_ERRORS as error:
-        if scope.expired():
-            raise deadlines.timeout_error() from None
-        raise _connection_failed(error, endpoint.host) from None
-    except ValueError:
-        raise InvalidRequest(
-            "The key, the address, the proxy or a header of the model's server contains "
-            "an invalid character.",
-            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
-        ) from None
-
-
-def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
-    """Return our error for one of aiohttp's."""
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            sentence = SENTENCES["refused"]["407"]
-            fault = SettingFault(("proxy",))
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
-            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
-        case _:
-            sentence = f"The model's server at {host} cannot be reached. Try again."
-            fault = SettingFault(("base_url",), "possible")
-    was_sent = not isinstance(error, _NEVER_CONNECTED)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
-
-
-def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    """Return the error that ends a run so."""
-    return UnreadableAnswer(ending.sentence, ending.fault)
-
-
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `request`.
-
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
-    """
-    container, file = (quote(part, "", errors="replace") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    async with connections.request(endpoint, path, None, deadlines) as answer:
-        return bytes(await answer.read_all(most_bytes))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.ulid
-#
-# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
-#
-# They sort by time. A package for them would have to be installed on the user's server;
-# tests compare these with ulid-py.
-# --------------------------------------------------------------------------------------
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -7220,7 +5928,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
-_LONGEST_CALL_ID = 64
+_MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
@@ -7269,7 +5977,7 @@ def clean_call(item: Item) -> Item:
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
-    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
@@ -7731,7 +6439,7 @@ _READ_OTHERWISE = (
 )
 """Keys that are not parameters, or that are sent under other names."""
 
-_LONGEST_NAME = 40
+_MAX_PARAMETER_NAME = 40
 
 
 def unsent_parameters(
@@ -7754,7 +6462,7 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
+    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -7786,6 +6494,1345 @@ def _strict_item(item: Item) -> Item:
     if prefix is None:
         return item
     return {"id": f"{prefix}_{json_digest(item)}", **item}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
+    event: str
+    data: str
+
+
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
+            return []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
+        return self._take_lines(b"\n\n")
+
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
+        text = b"".join((self._partial_line, chunk))
+        lines = text.splitlines()
+        self._partial_line = bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
+            elif not line:
+                if self._lines:
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
+        return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
+
+
+NO_CARD: JsonObject = MappingProxyType({})
+
+
+class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+    item_id: str = ""
+
+
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
+    output_index: int
+    annotation: Item
+    item_id: str = ""
+
+
+class PartialImage(NamedTuple):
+    """An image as far as it is generated.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
+    output_index: int
+    image: str
+    form: str
+    item_id: str = ""
+
+
+class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    output_index: int
+    item: Item
+    card: JsonObject = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
+
+
+class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
+    status: str
+    response: JsonObject
+
+
+class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
+
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
+
+
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
+_Reader = Callable[[JsonObject], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
+        return None
+    text = event.data.strip(_JSON_SPACE)
+    try:
+        wire, end = _SCAN_JSON(text, 0)
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
+
+
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
+
+
+def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+_NO_INDEX = -1
+
+
+def _index(wire: JsonObject) -> int:
+    index = wire.get("output_index")
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
+
+
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
+    new = partial(tuple.__new__, event)
+
+    def read(wire: JsonObject) -> StreamEvent:
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
+        index = wire.get("output_index")
+        if index is None:
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
+            raise TypeError
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, part_index, text, item_id))
+
+    return read
+
+
+def _read_annotation(wire: JsonObject) -> StreamEvent:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
+        return None
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+
+
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
+    return PartialImage(
+        _index(wire),
+        _checked(wire["partial_image_b64"], str),
+        str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
+    )
+
+
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
+
+
+def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
+_PART_EVENTS = (
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+)
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _text_events():
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
+_READERS: Mapping[str, _Reader] = {
+    **_text_readers(),
+    "response.output_text.annotation.added": _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
+    "error": _read_error,
+}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
+    output_index: int
+    item: Item
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class ResponseDone(NamedTuple):
+    """One response ended."""
+
+    status: str
+
+
+class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `trial` is what was changed after a refusal. `reason` is for the log.
+    """
+
+    sentence: str
+    trial: Trial | None = None
+    reason: str = ""
+
+
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
+    response_id: str = ""
+    cache: JsonObject = MappingProxyType({})
+
+
+class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = Trace()
+    cost: float | None = None
+    usages: tuple[Usage, ...] = ()
+    usage_note: str = ""
+
+
+class ModelAnswer(NamedTuple):
+    """One answer of a model, the last thing that a provider yields.
+
+    `request` is the one that was answered, with its repairs, `items` are the finished
+    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
+    that of the last one. `has_shown` says whether there is something to see.
+    """
+
+    ending: Ending
+    request: ResponsesRequest
+    items: tuple[tuple[int, Item], ...] = ()
+    usages: tuple[Usage, ...] = ()
+    last_usage: Usage | None = None
+    trace: Trace = Trace()
+    has_shown: bool = True
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items."""
+        return [item for _, item in self.items]
+
+    @property
+    def tool_calls(self) -> list[Item]:
+        """The calls; those of an answer that failed are not made."""
+        if self.ending.is_failure:
+            return []
+        return [item for item in self.output if is_call(item)]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this is the answer to the user: it calls nothing."""
+        return not self.tool_calls
+
+    @property
+    def text_content(self) -> str:
+        """What the answer says."""
+        messages = [item for item in self.output if item_type(item) == "message"]
+        return "\n\n".join(message_text(message) for message in messages)
+
+
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    compatibility: Compatibility = "auto"
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
+        query = urlsplit(self.base_url.strip()).query
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.is_strict:
+            return True
+        return self.compatibility == "openai" and not self.is_azure
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
+    def account(self) -> str:
+        """Return a name of the account, without the key."""
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; `extra_headers` have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
+        if self.organization:
+            headers["OpenAI-Organization"] = self.organization
+        if self.project:
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
+    if "@" in parts.netloc:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
+
+
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.connections
+#
+# Pooled HTTP sessions; the only module that opens a connection.
+#
+# Each event loop has one session. The first run that borrows it opens it. It is closed
+# when no run has used it for a while, or when its owner is gone: a host that replaces a
+# client does not tell the old one. Errors of aiohttp become errors of this package here.
+# --------------------------------------------------------------------------------------
+
+
+_IDLE_SECONDS = 60.0
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
+_MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
+_KEEPALIVE_SECONDS = 50.0
+"""A connection that was idle for longer may be closed by the server at any time."""
+_DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
+
+
+class _Pool:
+    """The session of one event loop, lent to the active runs."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._lent = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if needed; the last return starts the idle time."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is None:
+            self._session = _new_session()
+        self._lent += 1
+        try:
+            yield self._session
+        finally:
+            self._lent -= 1
+            if self._lent == 0:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
+
+    def close_later(self) -> None:
+        """Close the session, which no run can borrow from now on, in a task.
+
+        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that is referenced until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Close the session when all tasks are done."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
+
+
+def _new_session() -> aiohttp.ClientSession:
+    """Return a session that reads no settings of the system and keeps nothing.
+
+    Proxies of the environment are looked up by this package, because trust_env would
+    also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    must not be sent for another.
+    """
+    connector = aiohttp.TCPConnector(
+        limit=_MAX_CONNECTIONS,
+        keepalive_timeout=_KEEPALIVE_SECONDS,
+        ttl_dns_cache=_DNS_SECONDS,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
+        auto_decompress=False,
+    )
+
+
+class Timeouts(NamedTuple):
+    """Limits in seconds; a `total` of 0 means no limit.
+
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
+class Deadlines:
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
+    ) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
+        self.start_attempt()
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+        self._set_waiting(True)
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
+        self._set_waiting(True)
+
+    def allow(self, seconds: float) -> bool:
+        """Say whether the total limit leaves enough time for a wait."""
+        return _now() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the total limit for a while."""
+        self._set_waiting(False)
+        began = _now()
+        try:
+            yield
+        finally:
+            self._end += _now() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def timeout_error(self) -> TimedOut:
+        """Return the error of the limit that was exceeded."""
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
+
+
+_DRAIN_SECONDS = 1.0
+_MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word, because the log shows the id."""
+
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class _HttpResponse:
+    """A response with a good status whose body is still arriving."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+        self.is_read = False
+        self.is_stream = response.content_type == "text/event-stream"
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
+
+    async def read_any(self) -> bytes:
+        """Return the part of the body that has arrived; empty at its end.
+
+        aiohttp puts the exception in front of the bytes that arrived before it.
+        """
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        content = self._response.content
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                chunk = await content.readany()
+            self.is_read = not chunk
+            return chunk
+        except _NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.timeout_error() from None
+            self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
+        body = bytearray()
+        chunk = await self.read_any()
+        while chunk:
+            body += chunk
+            if len(body) > most_bytes:
+                raise AnswerTooLarge
+            chunk = await self.read_any()
+        return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        """Return the body as JSON."""
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise _unreadable_answer(UNREADABLE) from None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave arriving bytes with the operating system for a while.
+
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
+        """
+        connection = self._response.connection
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
+        with suppress(*_NETWORK_ERRORS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
+
+    async def response_object(self) -> JsonObject:
+        """Return the body as the API's response object."""
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
+            return wire
+        if wire.get("error"):
+            error = read_api_error(wire)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
+
+    async def refusal(self) -> ApiRefused:
+        """Return the error of a response with a bad status, with or without a body."""
+        status = self._response.status
+        headers = self._response.headers
+        error = ApiError()
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
+
+
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the server wants us to wait: a number, or a date."""
+    for name, units in _UNITS_OF_A_SECOND.items():
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / units
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
+
+
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,
+)
+"""The last is of connecting: aiohttp is given no other limit."""
+
+
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a client usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
+class Connections:
+    """Sends requests; has one session for each event loop."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+        self._certificates: dict[str, _Certificates] = {}
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        """Return the pool of the running loop; drop those of closed loops."""
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
+
+    @asynccontextmanager
+    async def request(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server; to close a response that was read to its end has no effect. A
+        redirection is a refusal, because the key would be sent along.
+        """
+        body = None if payload is None else await _encode(payload)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            sent = session.request(
+                "GET" if body is None else "POST",
+                url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
+                allow_redirects=False,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
+                    raise await answer.refusal()
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise _unreadable_answer(COMPRESSED)
+                yield answer
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
+        except (OSError, ValueError):
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
+        return known.context
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
+
+    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request, up to three times; ignore the result."""
+        for wait in (0.0, 0.5, 2.0):
+            await asyncio.sleep(wait)
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                if _is_final_status(error.status):
+                    return
+
+    async def close(self) -> None:
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: JsonObject) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input.
+
+    A lone surrogate, as of a broken copy, must not stop the request. An empty request
+    has no body.
+    """
+    if not payload:
+        return b""
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
+            await asyncio.sleep(0)
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
+
+
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
+) -> aiohttp.ClientResponse:
+    """Return the response; a line break in the key or an odd host is a ValueError."""
+    scope = deadlines.scope()
+    try:
+        async with scope:
+            return await answer
+    except _NETWORK_ERRORS as error:
+        if scope.expired():
+            raise deadlines.timeout_error() from None
+        raise _connection_failed(error, endpoint.host) from None
+    except ValueError:
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
+
+
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
+
+
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file in a container; raises the same errors as `request`.
+
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    AnswerTooLarge; the rest is not read.
+    """
+    container, file = (quote(part, "", errors="replace") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    async with connections.request(endpoint, path, None, deadlines) as answer:
+        return bytes(await answer.read_all(most_bytes))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -8086,6 +8133,167 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, so that a log line or a notice appears once.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            oldest = next(iter(ends))
+            del ends[oldest]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.models.choice
 #
 # Which models are offered, chosen by an automatic name, and retired.
@@ -8136,14 +8344,14 @@ def read_models(answer: object) -> dict[str, str]:
 
 
 _ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
+_MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
 
 
 def _is_chat_model(name: str) -> bool:
     if name in CATALOG_FACTS:
         return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
     return has_usual_length and not _NO_CHAT.search(name)
 
 
@@ -8450,9 +8658,17 @@ class ResponseState:
         self._ended: dict[int, Item] = {}
 
     @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items with their indexes, in the order of the API."""
+        positions = sorted(self._ended)
+        return [
+            (self._first + position, self._ended[position]) for position in positions
+        ]
+
+    @property
     def output(self) -> list[Item]:
         """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
+        return [item for _, item in self.items]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
@@ -8773,7 +8989,10 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+
+    This is the provider of the Responses API (`loop/run.py`).
+    """
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -8786,13 +9005,14 @@ class Attempts:
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
-    async def events(
+    async def generate(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
         """
+        earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
         self._retries = 0
@@ -8823,6 +9043,33 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
                 yield event
+        self._end_if_used_up()
+        yield ModelAnswer(
+            ending=self.ending,
+            request=self.request,
+            items=tuple(self.response.items),
+            usages=tuple(self.usages[earlier_usages:]),
+            last_usage=self.response.usage,
+            trace=self.trace,
+            has_shown=self.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self.deadlines.paused()
+
+    def _end_if_used_up(self) -> None:
+        """End a run that wants to continue but has used up what `limits.spent` counts.
+
+        Every response counts, also one that calls nothing.
+        """
+        output = self.response.output
+        used_up = self.limits.spent(self.usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            self.response.ending = Ending("incomplete", sentence=used_up)
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -8897,7 +9144,7 @@ class Attempts:
     def _send(self, request: ResponsesRequest) -> RunEvents:
         """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
-        if self.endpoint.strict:
+        if self.endpoint.is_strict:
             payload = strict_payload(payload)
         if request.background:
             return _Background(self).events(payload)
@@ -9501,6 +9748,183 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.spending
+#
+# What a run may take, and what it has taken so far.
+#
+# A run that a host continues (it makes some calls and asks again with their outputs) goes
+# on from what the earlier rounds of the same answer took.
+# A task that a run gives away has a budget of its own, and counts for the run, too.
+# --------------------------------------------------------------------------------------
+
+
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit that is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last one are
+    refused, so that the model hears of the limit, unless it is the only one; then one
+    response without tools follows. `seconds` are those of the model and of the tools
+    that run here, without the time of people.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+
+
+class Spending:
+    """The sums of a run against its budget.
+
+    `usages` are those of all responses, the earlier rounds together as the first one.
+    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
+    was last taken.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        """Start the clock."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        self.delegated_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self._earlier_usage = earlier.usage
+        self._started_at -= earlier.seconds
+        if earlier.usage is not None:
+            self.usages.append(earlier.usage)
+
+    def begin_round(self) -> int:
+        """Count a response that is asked for; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return add_usage(self._earlier_usage, self.usage) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included."""
+        return self._now() - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person decides."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._started_at += self._now() - began
+
+    def limit_of_round(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the model may not call tools, if any."""
+        if number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the calls of a round are refused, if any."""
+        is_last_of_many = number == self._budget.rounds > 1
+        if is_last_of_many or number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, also by the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if 0 < max_tokens <= self.total_usage.total:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks as soon as their calls have."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """How a run was stopped that belongs to this answer; nothing may go on."""
+        return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.tools
 #
 # Calls of tools: who may run them, how they run, and what they return.
@@ -9621,24 +10045,101 @@ class CallLimits(NamedTuple):
         return _first_fitting(self.own, name)
 
 
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` stands for an exception, the others for the limits of a budget.
+    """
+
+    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    With a `question`, a call that the host shows to a person, no call is made yet, and
+    none is shown: the run ends, and another one goes on with the person's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to go on: it makes a call, or asks a person."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call which it sees must see none that may need an
+        approval.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
 class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others. `failure_text` is what the model reads if `{tool}` raised an exception.
+    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
+    for others. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
+    budget: Budget = Budget()
     carries_reasoning: bool = True
     runs_calls: bool = True
-    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9820,7 +10321,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
+        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9837,165 +10338,6 @@ def _cap_output(output: Any, characters: int) -> Any:
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, so that a log line or a notice appears once.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
-
-    def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= most:
-            del ends[next(iter(ends))]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
-
-
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
-
-    A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two images, the refusal may be the same.
-    """
-    helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
-            helped.append(trial)
-    return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -10033,7 +10375,7 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 # --------------------------------------------------------------------------------------
 
 
-_LONGEST_TURN = 200_000
+_MAX_STORED_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MAX_DECLARED_TOOLS = 128
 """Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
@@ -10059,7 +10401,7 @@ class Turn(NamedTuple):
         instructions would tell about them.
         """
         packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
-        return packed if len(packed) <= _LONGEST_TURN else ""
+        return packed if len(packed) <= _MAX_STORED_TURN else ""
 
 
 def read_turn(wire: str) -> Turn | None:
@@ -10343,15 +10685,59 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows no host: it gets frozen inputs and reports events.
+# The loop knows no host: it gets frozen inputs and reports events. The
+# agents and the pipe run the same loop:
+#
+#     a provider answers a request        Attempts: the Responses API
+#     the judge decides about its calls   refused, left to the host, made here
+#     the calls that are made run         loop/tools.py
+#     the next request has their outputs
+#
+# At a limit of the budget the calls are refused, and the model answers once more without
+# tools. A run that ends with calls for the host, or with a question to a person, is
+# continued by another run, which begins with the open calls.
 # --------------------------------------------------------------------------------------
 
 
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+
+
+class Provider(Protocol):
+    """A model that answers one request after another."""
+
+    def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, its items numbered from `first_index`, then the answer."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+
+
+class RoundStarted(NamedTuple):
+    """The model is asked for a response; `may_call` says whether it may call tools."""
+
+    number: int
+    may_call: bool
+
+
+class RoundDone(NamedTuple):
+    """A response is complete, and what happens to its calls is decided.
+
+    `items` are its finished ones with their indexes, none if the calls of an earlier run
+    are taken up. What is held back was shown before; what the calls return follows.
+    """
+
+    number: int
+    items: tuple[tuple[int, Item], ...]
+    judgment: Judgment
+    usage: Usage | None
+    is_failure: bool = False
+
+
+RoundEvent = RoundStarted | RoundDone
+RoundEvents = AsyncGenerator[RunEvent | RoundEvent, None]
 
 
 async def run(
@@ -10369,119 +10755,290 @@ async def run(
     cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
+    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+        async for event in events:
+            if not isinstance(event, RoundEvent):
+                yield event
+
+
+async def run_rounds(
+    request: ResponsesRequest,
+    provider: Provider,
+    toolset: Toolset | None = None,
+    spending: Spending | None = None,
+    open_calls: Sequence[Item] = (),
+) -> RoundEvents:
+    """Have `provider` answer `request`, and report the rounds, too.
+
+    `spending` has what the run may take and has taken; without it the budget of the
+    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    the same answer has left; their items are the end of the request's input.
+    """
+    if spending is None:
+        spending = Spending(toolset.budget if toolset else Budget())
+    rounds = _Rounds(request, provider, toolset, spending)
+    if toolset and open_calls:
+        with provider.paused():
+            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
+                async for event in events:
+                    yield event
+    while rounds.request is not None:
+        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
             async with aclosing(part) as events:
                 async for event in events:
                     yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
+    yield rounds.build_end()
 
 
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
+class _Rounds:
+    """The rounds of a run, each a response with what answers its calls.
 
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
+    `request` is the next one, None at the end. `_answer` is the last response, and
+    `_inputs` are the input items that answer its calls. `_output` is that of the whole
+    run. `_held` are events that wait for the judgment.
     """
 
-    def __init__(self, request: ResponsesRequest) -> None:
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        provider: Provider,
+        toolset: Toolset | None,
+        spending: Spending,
+    ) -> None:
         self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
+        self._provider = provider
+        self._toolset = toolset
+        self._spending = spending
+        self._answer = ModelAnswer(COMPLETED, request)
+        self._inputs: list[Item] = []
+        self._output: list[Item] = []
+        self._next_index = 0
+        self._usages: list[Usage] = []
+        self._had_output = False
+        self._may_call = True
+        self._was_limited = False
+        """Whether a limit has kept a call from being made."""
+        self._held: list[RunEvent] = []
 
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
+    async def respond(self, request: ResponsesRequest) -> RoundEvents:
+        """Ask for a response; yield its events, but hold back what the judge has to see.
 
-        An approval request cannot be answered without the reasoning before it.
+        At a limit it may call nothing. The tools stay in the request for the prompt
+        cache.
         """
         self.request = None
-        output = attempts.response.output
-        self._items: list[Item] = []
-        self.output += output
+        number = self._spending.begin_round()
+        limit = self._spending.limit_of_round(number)
+        self._may_call = limit is None and not self._was_limited
+        if request.tools and not self._may_call:
+            request = request.model_copy(update={"tool_choice": "none"})
+        may_call = bool(request.tools) and self._may_call
+        yield RoundStarted(number, may_call)
+        self._had_output = bool(self._output)
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = judge is not None and judge.holds_calls and may_call
+        generated = self._provider.generate(request, self._next_index)
+        async with aclosing(generated) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    self._take_answer(part)
+                elif holds_calls and (self._held or _begins_call(part)):
+                    self._held.append(part)
+                else:
+                    yield part
+
+    def _take_answer(self, answer: ModelAnswer) -> None:
+        """Count a response, and add its items to the output."""
+        self._answer = answer
+        self._inputs = []
+        self._usages += answer.usages
+        self._spending.add_response(answer.usages, answer.last_usage)
+        self._output += answer.output
+        for index, _ in answer.items:
+            self._next_index = max(self._next_index, index + 1)
+
+    async def answer_calls(self) -> RoundEvents:
+        """Answer what the last response asks for; set the next request if there is one."""
+        output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_open_calls = bool(calls or approvals)
-        _end_if_used_up(attempts, has_open_calls)
-        if attempts.ending.is_failure:
-            for refused in self._refuse(calls, _BROKEN_OFF):
-                yield refused
+        has_failed = self._answer.ending.is_failure
+        if self._toolset is None or has_failed or not (calls or approvals):
+            for released in self._release(None):
+                yield released
+            if has_failed:
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
+            yield self._end_round(Judgment())
             return
-        if toolset is None or not has_open_calls:
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            answers = self._answer_all(calls, approvals, toolset)
+        with self._provider.paused():
+            answers = self._answer_all(calls, approvals, self._toolset)
             async with aclosing(answers) as events:
                 async for event in events:
                     yield event
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        """Answer the approval requests, then run the calls that the limits allow."""
-        is_over = self._rounds >= toolset.rounds
+    ) -> RoundEvents:
+        """Answer approval requests and calls, as far as that is done here.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        for event in self._release(judgment.question):
+            yield event
+        yield self._end_round(judgment)
+        if judgment.question:
+            return
         for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
+            refusal = await _remote_refusal(request, toolset, limit)
             for event in self._decide(request, refusal):
                 yield event
-        own_calls = calls if toolset.runs_calls else ()
-        new, repeated = _split_repeated(own_calls)
-        for event in self._refuse(repeated, _IS_REPEATED):
-            yield event
-        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
-        allowed = new[:calls_left]
-        async with aclosing(run_calls(allowed, toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[calls_left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > calls_left
-        self._rounds += 1
-        self._calls_run += len(allowed)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        reasoning = toolset.carries_reasoning or bool(approvals)
+        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        self._continue(judgment, received)
 
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
+    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer calls that an earlier run has left; the host has seen none of them."""
+        self.request = None
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        shown_calls = [judgment.question] if judgment.question else calls
+        for call in shown_calls:
+            for event in self._show_call(call):
+                yield event
+        yield RoundDone(self._spending.rounds, (), judgment, None)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        self._continue(judgment, ())
 
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request = attempts.request
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        output = attempts.response.output
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
+    async def _judge(
+        self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
+    ) -> Judgment:
+        """Return what happens to the calls; those above the budget are refused."""
+        self._was_limited = self._was_limited or limit is not None
+        if not toolset.runs_calls:
+            return Judgment([Verdict(call, is_left=True) for call in calls])
+        verdicts = self._apply_budget(calls, limit, toolset.texts)
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        verdicts = [
+            judged[verdict.call["call_id"]] if verdict.is_made else verdict
+            for verdict in verdicts
+        ]
+        return Judgment(verdicts, judgment.question)
 
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        """Answer calls that are not run with the reason why."""
+    def _apply_budget(
+        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
+    ) -> list[Verdict]:
+        """Refuse calls that came twice, and those that the budget does not allow."""
+        calls_left = 0 if limit else self._spending.calls_left
+        verdicts: list[Verdict] = []
+        allowed_ids: set[str] = set()
         for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+            refusal: ToolResult | None = None
+            if call["call_id"] in allowed_ids:
+                refusal = _refuse(call, _IS_REPEATED)
+            elif len(allowed_ids) < calls_left:
+                allowed_ids.add(call["call_id"])
+            else:
+                refusal = texts.refuse(call, limit or "calls")
+                self._was_limited = True
+            verdicts.append(Verdict(call, refusal))
+        return verdicts
 
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+    def _release(self, question: Item | None) -> Iterator[RunEvent]:
+        """Yield what was held back; a question takes the place of the calls."""
+        held = self._held
+        self._held = []
+        if question is None:
+            yield from held
+            return
+        calls = {index for index, item in self._answer.items if is_call(item)}
+        ends: list[RunEvent] = []
+        for event in held:
+            if isinstance(event, ResponseDone):
+                ends.append(event)
+            elif not (isinstance(event, ItemEvent) and event.output_index in calls):
+                yield event
+        yield from self._show_call(question)
+        yield from ends
+
+    def _end_round(self, judgment: Judgment) -> RoundDone:
+        """Return the end of the last response."""
+        answer = self._answer
+        return RoundDone(
+            number=self._spending.rounds,
+            items=answer.items,
+            judgment=judgment,
+            usage=reduce(add_usage, answer.usages, None),
+            is_failure=answer.ending.is_failure,
+        )
+
+    async def _make_calls(
+        self, judgment: Judgment, toolset: Toolset
+    ) -> AsyncGenerator[ToolOutput, None]:
+        """Make the calls that are made here; yield the outputs in the order of the calls.
+
+        While a person is asked, no call is made.
+        """
+        if judgment.question:
+            return
+        self._spending.calls += len(judgment.verdicts)
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        async with aclosing(run_calls(made, timed)) as results:
+            for verdict in judgment.verdicts:
+                if verdict.refusal is not None:
+                    yield self._add_output(verdict.call, verdict.refusal)
+                elif verdict.is_made:
+                    _, result = await anext(results)
+                    yield self._add_output(verdict.call, result)
+
+    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
+        """Return the limits of calls within the time that the budget leaves."""
+        seconds_left = self._spending.seconds_left
+        if seconds_left is None:
+            return limits
+        seconds = min(limits.batch_seconds, seconds_left)
+        return limits._replace(batch_seconds=seconds)
+
+    def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
+        """Set the next request, unless the run ends here or the host has to go on.
+
+        It is the last one, its output, and the outputs of its calls.
+        """
+        if judgment.is_open or not self._may_call or self._spending.stopped:
+            return
+        items = [*received, *self._inputs]
+        self.request = next_request(self._answer.request, items)
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield the events of a call that no response of this run contains."""
+        index = self._add_item(call)
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+
+    def _add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call to the run, and report it."""
         item = output_item(call, result)
-        index = len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
+        self._inputs.append(item)
+        return ToolOutput(self._add_item(item), item, result.failed, result.card)
+
+    def _add_item(self, item: Item) -> int:
+        """Add an item to the output of the run; return its index."""
+        self._output.append(item)
+        index = self._next_index
+        self._next_index += 1
+        return index
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
         """Approve a remote call, which will appear itself, or show that it is denied."""
@@ -10490,57 +11047,62 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self._items.append(response)
+        self._inputs.append(response)
         if refusal is None:
-            self.output.append(response)
+            self._add_item(response)
             return
         response["reason"] = refusal
         call, output = refused_pair(request, refusal)
-        call = {**call, "id": f"fc_{call['call_id']}"}
-        index = len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
+        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
+        yield ToolOutput(self._add_item(output), output, failed=True)
+
+    def build_end(self) -> RunDone:
+        """Return how the run ended, also if one of its tasks was stopped."""
+        answer = self._answer
+        ending = answer.ending
+        trace = answer.trace
+        stopped = self._spending.stopped
+        if stopped:
+            ending = stopped.ending
+            trace = stopped.trace
+        has_text = self._had_output or answer.has_shown
+        return RunDone(
+            ending=ending if has_text else ending.without_text(),
+            usage=reduce(add_usage, self._usages, None),
+            last_usage=answer.last_usage,
+            output=tuple(self._output),
+            trace=trace,
+            usages=tuple(self._usages),
+        )
 
 
-def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
-    """End a run that wants to continue but has used up its budget.
-
-    Every response counts, also one that calls nothing.
-    """
-    response = attempts.response
-    used_up = attempts.limits.spent(attempts.usages, response.output)
-    if used_up and has_open_calls:
-        response.ending = Ending("incomplete", sentence=used_up)
+def _begins_call(event: RunEvent) -> bool:
+    return isinstance(event, ItemAdded) and is_call(event.item)
 
 
-def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-    """Return the calls of a response, and apart those with the id of one before."""
-    first: dict[str, Item] = {}
-    repeated: list[Item] = []
-    for call in calls:
-        call_id = call["call_id"]
-        if call_id in first:
-            repeated.append(call)
-        else:
-            first[call_id] = call
-    return list(first.values()), repeated
+def _refuse(call: Item, why: str) -> ToolResult:
+    """Return the result of a call that is not made."""
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
+    """Return the request that follows `request` with what was received and answered.
+
+    A tool that had to be called has been called.
+    """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
     changed = {"input": since_compaction(whole), "tool_choice": choice}
     return request.model_copy(update=changed)
 
 
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+async def _remote_refusal(
+    request: Item, toolset: Toolset, limit: SpentLimit | None
+) -> str | None:
     """Return why a remote call is denied; without a rule a person is asked."""
     name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
+    if limit:
+        return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
@@ -12058,7 +12620,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
 """
-_LONGEST_ENDING = 20
+_MAX_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
@@ -12172,7 +12734,7 @@ def shorten_name(name: str) -> str:
     """
     if len(name) <= MAX_NAME_LENGTH:
         return name
-    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> StoredName:
@@ -12297,7 +12859,7 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
-_LONGEST_OPEN = 4000
+_MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
@@ -12333,7 +12895,7 @@ class HoldbackBuffer:
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
+        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
         end = match.start() if match else len(text)
         self._held = text[end:]
         return text[:end]
@@ -12957,7 +13519,7 @@ def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+    if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
     media_type = _encoded_type(payload)
     if not media_type:
@@ -13039,7 +13601,7 @@ _SVG_AS_TEXT = (
 _Scale = Callable[[str], bytes]
 """Returns an image in base64 in fewer bytes, or nothing."""
 
-_LONGEST_URL = 66_000_000
+_MAX_IMAGE_URL = 66_000_000
 """An image of 50 MB in base64: the limit is an assumption."""
 _MAX_IMAGES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
@@ -13235,7 +13797,7 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none."""
     url = str(part["image_url"])
     is_held = url[:5].lower() == "data:"
-    if is_held and len(url) > _LONGEST_URL:
+    if is_held and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         problem = _LARGE_IMAGE
     else:
@@ -13549,9 +14111,9 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
-            owner = str(value.get("message_id") or key.removeprefix(prefix))
+            message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[owner] = _read_context(unseal(sealed, owner))
+                contexts[message_id] = _read_context(unseal(sealed, message_id))
     return contexts
 
 
@@ -13902,11 +14464,9 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
+            named = list(_name_records(part.text, turns, records))
+            restored += [text for text in named if text.text]
+            textless += [text for text in named if not text.text]
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -14101,39 +14661,57 @@ class _Places(NamedTuple):
 # line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part, and
 # kept_3 has no place any more.
 def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
+    """Return the place of each message of a run in an answer."""
+    finder = _PlaceFinder(answer)
     for item in run:
+        finder.follow(item)
+    return _Places(finder.by_id, finder.has_text)
+
+
+class _PlaceFinder:
+    """Follows the items of a run through the answer that the host made of them.
+
+    Texts are joined by line ends, and behind an output a new one begins
+    (`convert_output_to_messages`). So a text has one place. If it was changed, the texts
+    behind it have none, up to the next output. Commentary, which the host does not
+    return, is placed behind the item before it.
+    """
+
+    def __init__(self, answer: Sequence[ChatPart]) -> None:
+        self.by_id: dict[str, _Place] = {}
+        self.has_text = False
+        self._answer = answer
+        self._outputs = {
+            part.call_id: number
+            for number, part in enumerate(answer)
+            if isinstance(part, ToolMessage)
+        }
+        self._place: _Place | None = _Place(0, 0)
+        """Where the next text is looked for; None up to the next output."""
+        self._next_number = 0
+
+    def follow(self, item: Item) -> None:
+        """Note the place of the next item, if it has one."""
         if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
+            self._go_behind(item)
+        elif self._place is None:
+            return
         elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
+            self.by_id[_item_id(item)] = self._place
         elif _host_text(item):
-            start, place = _find_text(answer, place, item)
+            start, end = _find_text(self._answer, self._place, item)
+            self._place = end
             if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
+                self.by_id[_item_id(item)] = start
+            if start and end:
+                self.has_text = True
+
+    def _go_behind(self, output: Item) -> None:
+        """Go on behind an output, if the answer has it, but never back."""
+        number = self._outputs.get(str(output.get("call_id")), -1)
+        if number >= self._next_number:
+            self._next_number = number + 1
+            self._place = _Place(self._next_number, 0)
 
 
 def _find_text(
@@ -14654,8 +15232,8 @@ class _ImageHostItem(_HostedItem):
                 yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
+                image = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([image])
             case ItemDone():
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
@@ -15632,7 +16210,7 @@ class EndpointValves(Protocol):
     BASE_URL: str
     ORGANIZATION: str
     PROJECT: str
-    COMPATIBILITY: Literal["auto", "openai", "strict"]
+    COMPATIBILITY: Compatibility
     CA_BUNDLE: str
     VERIFY_SSL: bool
 
@@ -15678,8 +16256,7 @@ def endpoint_of_valves(
         verify_ssl=valves.VERIFY_SSL,
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
+        compatibility=valves.COMPATIBILITY,
     )
 
 
@@ -15713,12 +16290,16 @@ class AnswerLog:
         """Remove these texts too from every line from now on."""
         self._secrets = (*self._secrets, *secrets)
 
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
         Long text is cut: an exception of a tool may say anything.
         """
-        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
@@ -15848,8 +16429,15 @@ _MAX_QUOTED_ENTRY = 40
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
-def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
+class ReadRules(NamedTuple):
+    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+
+    rules: ApprovalRules
+    problem: str = ""
+
+
+def read_rules(text: str, shell: Shell) -> ReadRules:
+    """Return the rules of TOOL_APPROVAL, one a line or comma.
 
     `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
     may be meant to deny any tool: a person is asked about what is not denied. An answer
@@ -15858,7 +16446,7 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
-        return rules, ""
+        return ReadRules(rules)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
@@ -15866,7 +16454,7 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return [*asked, ("*", "ask")], message
+    return ReadRules([*asked, ("*", "ask")], message)
 
 
 def _read_approval(word: str) -> Approval | None:
@@ -15878,23 +16466,28 @@ _DEFAULT_ENTRY = "default"
 _DEFAULT_TIMEOUT = 120.0
 
 
-def read_timeouts(
-    text: str, shell: Shell
-) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
+class ReadTimeouts(NamedTuple):
+    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
 
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
+    default: float
+    """The limit of a tool that no pattern fits."""
+    by_pattern: Sequence[tuple[str, float]]
+    """Limits by patterns of names."""
+    problem: str = ""
+
+
+def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
+    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
     patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
     if not unread:
-        return default, patterns, ""
+        return ReadTimeouts(default, patterns)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return default, patterns, message
+    return ReadTimeouts(default, patterns, message)
 
 
 def _read_timeout(word: str) -> float | None:
@@ -16023,10 +16616,10 @@ class EndpointQueue(Protocol):
     def valves(self) -> Mapping[str, str]:
         """Return what replaces valves of the pipe."""
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -16196,9 +16789,96 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
     return with_error_id(log, message)
 
 
+def report_failure(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    ending = advised_ending(ended.ending, shell)
+    shown = with_error_id(log, message or ending.sentence)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(sentence=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
+
+
 def with_error_id(log: AnswerLog, message: str) -> str:
     """Return a message with the id by which an administrator finds it in the log."""
     return f"{message} (Error id: {log.run_id})"
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.capabilities
+#
+# What the last day showed of keys and models, for all calls of the pipe.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
+
+
+class AccountCapabilities(RecentTexts):
+    """What the last day showed of each key and model, and what was told."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        super().__init__(now)
+        self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
 
 
 # --------------------------------------------------------------------------------------
@@ -16995,7 +17675,7 @@ class Config(NamedTuple):
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
+    """An error refuses the call (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_seconds: float
@@ -17037,11 +17717,16 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
+    problems = (
+        rules.problem,
+        timeouts.problem,
+        _permission_error(valves),
+        filter_error,
+    )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -17055,9 +17740,9 @@ def read_config(
         own_key=own_key,
         overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules,
-        tool_seconds=seconds,
-        tool_timeouts=timeouts,
+        approval_rules=rules.rules,
+        tool_seconds=timeouts.default,
+        tool_timeouts=timeouts.by_pattern,
         prices=prices,
         effort=_choice(own.REASONING_EFFORT, None),
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
@@ -17215,30 +17900,6 @@ def build_endpoint(
         proxy=valves.PROXY.strip(),
         headers={k: v for k, v in headers.items() if k.lower() not in billed},
     )
-
-
-_MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
-
-
-class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        super().__init__(now)
-        self.shutdown_dates: Mapping[str, str] = {}
-        self.repairs = RepairMemory(now)
-        self.dropped = Counter[str]()
-        """How often the API left items out of the input, by its reasons."""
-
-    def count_dropped(self, removed: Mapping[str, int]) -> None:
-        """Count what the API left out of an input."""
-        for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
-            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
-                self.dropped[name] += count
 
 
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
@@ -19168,9 +19829,7 @@ class HostTools:
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.request
 #
-# What a request has beside the chat: tools, settings, parameters; and that of a task.
-#
-# Titles, tags and the like get a small request without tools or stored items.
+# What a request has beside the chat: tools, settings, parameters.
 # --------------------------------------------------------------------------------------
 
 
@@ -19327,8 +19986,11 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         call.log.warn,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
+        budget=Budget(
+            # One round more in which the model hears of the limit.
+            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
+            calls=valves.MAX_TOOL_CALLS,
+        ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
@@ -19344,55 +20006,6 @@ def tool_user(call: CheckedCall) -> ToolUser:
         threads=call.threads,
         account=call.account,
     )
-
-
-def build_task_request(call: CheckedCall) -> PreparedRequest:
-    """Return the request for a title, tags or the like; raises InvalidRequest."""
-    require_floor()
-    model = _task_model(call)
-    request = task_request(model, call.messages, call.body, call.caller.task)
-    repairs = learned_repairs(call, request.model)
-    request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, call.endpoint)
-    limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, origin, limits)
-
-
-def _task_model(call: CheckedCall) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
-    valves = call.valves
-    wanted = valves.TASK_MODEL.strip()
-    chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
-        model = call.resolve(wanted)
-        if _task_lack(call.endpoint, model.id) not in call.capabilities:
-            return model
-    return call.model
-
-
-def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
-    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
-    call = prepared.call
-    model = prepared.request.model
-    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
-    is_missing = ended.ending.code == "model_not_found"
-    is_refused = is_missing or ended.trace.status in (403, 404)
-    is_stopped = ended.ending.code in SAFETY_STOPS
-    if not is_refused or is_stopped or model == call.model.id:
-        return False
-    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
-        call.log.warn(
-            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        )
-    return True
-
-
-def _task_lack(endpoint: Endpoint, model: str) -> str:
-    """Return the text that remembers that a key may not use a model for tasks."""
-    return f"{endpoint.account()} {model} task"
 
 
 # --------------------------------------------------------------------------------------
@@ -19690,6 +20303,62 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.prepare.tasks
+#
+# The request of a task: titles, tags and the like, without tools or stored items.
+# --------------------------------------------------------------------------------------
+
+
+def build_task_request(call: CheckedCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
+    require_floor()
+    model = _task_model(call)
+    request = task_request(model, call.messages, call.body, call.caller.task)
+    repairs = learned_repairs(call, request.model)
+    request = request.model_copy(update={"repairs": repairs})
+    origin = origin_at(model.family, call.endpoint)
+    limits = run_limits(call.config.expert, model)
+    return PreparedRequest(call, request, origin, limits)
+
+
+def _task_model(call: CheckedCall) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    A server other than OpenAI's may not have the default model.
+    """
+    valves = call.valves
+    wanted = valves.TASK_MODEL.strip()
+    chosen = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
+        model = call.resolve(wanted)
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
+            return model
+    return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    call = prepared.call
+    model = prepared.request.model
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
+        call.log.warn(
+            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
+        )
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    """Return the text that remembers that a key may not use a model for tasks."""
+    return f"{endpoint.account()} {model} task"
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.present.views
 #
 # The forms of an answer: native events, chunks for plain clients, one whole result.
@@ -19891,16 +20560,16 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended))
+    else:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
-        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
-    if ended.ending.is_failure:
-        ended = ended._replace(ending=_reported_failure(call, ended, trace))
-    else:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_cost(prepared, ended)
 
 
@@ -19917,47 +20586,18 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
-    """Log a failure; return it with the message to show.
-
-    Administrators also see what the server said. `trace` still has the response id.
-    """
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
-    param = api_word(error.param)
-    answer = server_message(
-        call.config.secrets, f"{trace.subject} {error.message}".strip()
-    )
-    call.log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, {_ids_in_log(trace)}. {answer}",
-    )
-    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
+    """Log a failure; return it with the message to show."""
+    is_unauthorized = ended.trace.status == _UNAUTHORIZED
+    key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    ending = advised_ending(ended.ending, PIPE_SHELL)
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
-    message = with_error_id(call.log, message)
-    if call.caller.is_admin:
-        message = f"{message} {answer}".strip()
-    return ending._replace(sentence=message)
-
-
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
+    return report_failure(
+        call.log,
+        ended,
+        PIPE_SHELL,
+        is_admin=call.caller.is_admin,
+        message=_WRONG_OWN_KEY if own_key_is_wrong else "",
+    )
 
 
 _MANY_TOKENS = 4000
@@ -20002,17 +20642,6 @@ def _is_seen(item: Item) -> bool:
     if item_type(item) == "message":
         return bool(message_text(item).strip()) and not is_commentary(item)
     return has_image(item) or is_code(item)
-
-
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(secrets: Iterable[str], text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
-    shown = redacted[:_MAX_SHOWN_TEXT]
-    return f"The server said: {shown}" if shown else ""
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
@@ -20707,7 +21336,7 @@ class _Answer:
         if not isinstance(event, Status):
             return event
         call = self._prepared.call
-        reason = server_message(call.config.secrets, event.reason)
+        reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
         return Status(event.sentence)
 

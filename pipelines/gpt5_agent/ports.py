@@ -1,7 +1,11 @@
-"""The interfaces that connect the agent to users, tools, models, listeners and presets."""
+"""The interfaces that connect the agent to users, tools and listeners.
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+That of a model is `Provider` in openai_responses/loop/run.py, a preset is a `Guide`
+(strategies/guide.py).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
 
 from gpt5_agent.events import (
     AgentEvent,
@@ -11,8 +15,6 @@ from gpt5_agent.events import (
     StateChanged,
     ToolCallRequested,
 )
-from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, RunEvent
 
 
 class UserInterface(Protocol):
@@ -66,27 +68,6 @@ StoreFile = Callable[[str, bytes], Awaitable[str]]
 
 Raises HostFileError.
 """
-
-
-class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields.
-
-    `is_final` says that no tool was called; `run_end` has all items.
-    """
-
-    is_final: bool
-    tool_calls: tuple[Item, ...]
-    text_content: str
-    run_end: RunDone
-
-
-class Provider(Protocol):
-    """A model that continues a history."""
-
-    def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class AgentContext(Protocol):

@@ -22,8 +22,9 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
+from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import check_call
-from owui_manifold.call.config import AccountCapabilities, read_config
+from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall, PipeCall, page_emitter, read_caller
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
@@ -34,7 +35,7 @@ from owui_manifold.host.open_webui import (
 )
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import build_task_request, lacks_task_model
+from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.views import page_view, stream_view, whole_result
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (

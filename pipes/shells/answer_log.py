@@ -28,12 +28,16 @@ class AnswerLog:
         """Remove these texts too from every line from now on."""
         self._secrets = (*self._secrets, *secrets)
 
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
         Long text is cut: an exception of a tool may say anything.
         """
-        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:

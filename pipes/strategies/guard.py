@@ -6,7 +6,7 @@ and a model that reads one can correct itself.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,12 @@ from openai_responses.json_input import (
     load_json,
 )
 from openai_responses.loop.arguments import check_arguments
-from openai_responses.loop.tools import ToolResult
+from openai_responses.loop.tools import (
+    CallableTools,
+    Judgment,
+    ToolResult,
+    Verdict,
+)
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
 _TOOL_REPEATED_TEXT = (
@@ -28,26 +33,21 @@ _TOOL_REPEATED_TEXT = (
 class GuardedTools:
     """Tools whose calls are checked; a call that failed is not made again.
 
-    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
-    tools with names in `interactive` have time limits of their own.
+    These are the tools of a run and the judge of their calls.
     """
 
-    def __init__(
-        self,
-        schemas: Mapping[str, Mapping[str, Any]],
-        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
-        interactive: Collection[str] = (),
-    ) -> None:
+    holds_calls = False
+    """Nobody is asked, so calls are shown at once."""
+
+    def __init__(self, tools: CallableTools) -> None:
         """Start without failures."""
-        self._schemas = schemas
-        self._run_tool = run_tool
-        self._interactive = interactive
+        self._tools = tools
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas.get(name)
+        schema = self._tools.parameters(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
@@ -61,6 +61,15 @@ class GuardedTools:
         has_failed = self._signature(name, arguments) in self._failed
         return _TOOL_REPEATED_TEXT if has_failed else None
 
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here."""
+        verdicts: list[Verdict] = []
+        for call in calls:
+            why = self.refusal(call)
+            refusal = ToolResult(why, failed=True) if why else None
+            verdicts.append(Verdict(call, refusal))
+        return Judgment(verdicts)
+
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
         return list(self._failed.values())
@@ -72,17 +81,17 @@ class GuardedTools:
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._schemas.get(name)
+        return self._tools.parameters(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool has a time limit of its own."""
-        return name in self._interactive
+        return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that raises, takes too long or is stopped has failed too."""
@@ -90,7 +99,7 @@ class GuardedTools:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            result = await self._run_tool(name, arguments)
+            result = await self._tools.call(name, arguments)
             succeeded = not result.failed
         finally:
             if not succeeded:
@@ -105,7 +114,7 @@ class GuardedTools:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is the same for calls with the same effect."""
-        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 

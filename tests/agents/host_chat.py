@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.sample import ScriptedProvider, events_of
+from agents.sample import events_of
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.views import HostRenderer
@@ -17,6 +17,7 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import origin_at
+from runs.scripted import ScriptedProvider
 
 Json = dict[str, Any]
 Answerer = Callable[[str, Json], str]

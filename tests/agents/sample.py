@@ -1,23 +1,22 @@
 """Questions to the agent, with a model that is written down, for tests."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import fields
 from typing import Any
 
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
-from gpt5_agent.ports import ModelAnswer
 from gpt5_agent.request import AgentRequest, OwnToolSettings
-from openai_responses.endings import CUT, Ending
+from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import Item, is_call
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.items import Item
+from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
-from runs.sample import call, run_of
+from runs.sample import call
+from runs.scripted import ScriptedProvider
 from strategies.metadata import RunMetadata
 from strategies.parameters import StrategyParameters
-from strategies.thoughts import read_answer_text
 
 Json = dict[str, Any]
 CITY: Json = {
@@ -56,33 +55,6 @@ def host_tool(name: str = "host_weather") -> Json:
 def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
     """A call of a tool."""
     return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
-
-
-class ScriptedProvider:
-    """A model whose answers are written down; `asked` is what it was given."""
-
-    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
-        self._answers = list(answers)
-        self._break_off = break_off
-        self.asked: list[tuple[list[Item], list[str]]] = []
-
-    async def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield the next answer; one that is empty breaks off."""
-        names = [str(tool["name"]) for tool in tools]
-        self.asked.append((list(history), names))
-        answer = self._answers.pop(0)
-        *events, ended = run_of(*answer)
-        assert isinstance(ended, RunDone)
-        if not answer:
-            yield ModelAnswer(True, (), "", ended._replace(ending=self._break_off))
-            return
-        for event in events:
-            yield event
-        found = tuple(filter(is_call, ended.output))
-        text = read_answer_text(ended.output)
-        yield ModelAnswer(not found, found, text, run_end=ended)
 
 
 PARAMETERS = [field.name for field in fields(StrategyParameters)]

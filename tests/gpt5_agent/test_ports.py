@@ -12,9 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agents.sample import ScriptedProvider, calls, question
-from gpt5_agent.agent.preparation import prepare_run
-from gpt5_agent.agent.provider import ResponsesProvider
+from agents.sample import calls, question
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -23,21 +21,22 @@ from gpt5_agent.events import (
     StateChanged,
     ToolCallRequested,
 )
-from gpt5_agent.ports import (
-    AgentContext,
-    ModelAnswer,
-    Provider,
-    notify_interface,
-)
+from gpt5_agent.ports import AgentContext, notify_interface
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.views import HostRenderer
 from gpt5_agent.terminal.interface import Terminal
 from gpt5_agent.terminal.session import Session
-from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
-from openai_responses.requests.replay import Origin
+from openai_responses.loop.attempts import Attempts
+from openai_responses.loop.events import ModelAnswer, RunEvent
+from openai_responses.loop.run import Provider
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
+from runs.against_server import asking, limits, simulated
 from runs.sample import message, reasoning
+from runs.scripted import ScriptedProvider
 from simulator import Simulator
 from stand_in.signing import SIGN
 from strategies.guide import Guide
@@ -88,19 +87,15 @@ async def test_user_interface_shows_every_event(
 # ---------------------------------------------------------------- provider
 
 
+TOOLS: list[Item] = [{"type": "function", "name": "look", "parameters": CITY}]
+
+
 @asynccontextmanager
 async def api_provider() -> AsyncIterator[Provider]:
     """The Responses API."""
     connections = Connections()
     async with Simulator() as simulator:
-        endpoint = Endpoint(simulator.base_url, simulator.api_key)
-        tool = {"name": "look", "parameters": CITY}
-        request = question(
-            body={"tools": [{"type": "function", "function": tool}]},
-            endpoint=endpoint,
-            connections=connections,
-        )
-        yield ResponsesProvider(request, prepare_run(request))
+        yield Attempts(simulated(simulator), connections, limits())
     await connections.close()
 
 
@@ -116,35 +111,38 @@ MakeProvider = Callable[[], AbstractAsyncContextManager[Provider]]
 @pytest.mark.parametrize("make", [api_provider, written_provider])
 async def test_provider_calls_then_answers(make: MakeProvider) -> None:
     """The last thing that it yields says what it came to."""
-    asked: Item = {"type": "message", "role": "user", "content": "sim:tool"}
-    tools: list[Item] = [{"type": "function", "name": "look", "parameters": CITY}]
+    request = asking("sim:tool").model_copy(update={"tools": TOOLS})
     async with make() as provider:
-        called = await generation(provider, [asked], tools)
+        _, called = await generation(provider, request)
         [call] = called.tool_calls
         output = {"type": "function_call_output", "call_id": call["call_id"]}
-        replay_output = [
-            {k: v for k, v in item.items() if k not in ("id", "status")}
-            for item in called.run_end.output
-        ]
-        history = [asked, *replay_output, {**output, "output": "Rain."}]
-        said = await generation(provider, history, [])
+        received = replay_output(called.output, with_reasoning=True)
+        items = [*request.input, *received, {**output, "output": "Rain."}]
+        request = request.model_copy(update={"input": items})
+        events, said = await generation(provider, request, first_index=7)
 
     assert not called.is_final
     assert call["name"] == "look"
     assert said.is_final
-    assert said.tool_calls == ()
+    assert said.tool_calls == []
+    grown = "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert grown.endswith(said.text_content)
     assert said.text_content
-    assert not said.run_end.ending.is_failure
+    assert said.usages == (said.last_usage,)
+    assert min(index for index, _ in said.items) == 7
+    assert not said.ending.is_failure
 
 
 async def generation(
-    provider: Provider, history: list[Item], tools: list[Item]
-) -> ModelAnswer:
-    """What an answer came to; nothing comes after it."""
-    *events, last = [event async for event in provider.generate(history, tools)]
+    provider: Provider, request: ResponsesRequest, first_index: int = 0
+) -> tuple[list[RunEvent], ModelAnswer]:
+    """What happened, and what an answer came to; nothing comes after it."""
+    parts = [part async for part in provider.generate(request, first_index)]
+    events = [part for part in parts if not isinstance(part, ModelAnswer)]
+    *_, last = parts
     assert isinstance(last, ModelAnswer)
-    assert not any(isinstance(event, ModelAnswer) for event in events)
-    return last
+    assert len(events) == len(parts) - 1
+    return events, last
 
 
 # ---------------------------------------------------------------- the others

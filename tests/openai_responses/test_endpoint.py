@@ -193,7 +193,8 @@ def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
 )
 def test_token_takes_the_place_of_the_key(address: str) -> None:
     """Also at Azure; it changes all the time, the account does not."""
-    plain, signed = Endpoint(address, ""), Endpoint(address, "", token="token-1")
+    plain = Endpoint(address, "")
+    signed = Endpoint(address, "", token="token-1")
 
     assert signed.headers()["Authorization"] == "Bearer token-1"
     assert "api-key" not in signed.headers()

@@ -182,7 +182,7 @@ def joined_rounds(rounds: Sequence[Sequence[RunEvent]]) -> list[RunEvent]:
         *parts, ended = round_events
         assert isinstance(ended, RunDone)
         first = len(output)
-        events += [_shifted(part, first) for part in parts]
+        events += [shifted(part, first) for part in parts]
         output += ended.output
         for item in open_calls(ended.output):
             answer = answered_call(item)
@@ -192,7 +192,7 @@ def joined_rounds(rounds: Sequence[Sequence[RunEvent]]) -> list[RunEvent]:
     return [*events, last._replace(output=tuple(output))]
 
 
-def _shifted(event: RunEvent, first: int) -> RunEvent:
+def shifted(event: RunEvent, first: int) -> RunEvent:
     """An event of a response as one of the whole run, where it began at `first`."""
     if isinstance(event, ResponseDone | Status | RunDone):
         return event

@@ -16,7 +16,7 @@ CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 async def ran(client: Client) -> Any:
     """The code call of a first turn."""
     first = await client.ask("sim:count", tools=[CODE])
-    found = next(one for one in first.body["output"] if "container_id" in one)
+    found = next(item for item in first.body["output"] if "container_id" in item)
     return {**found, "id": "ci_1"}  # its own would ask for the reasoning before it
 
 
@@ -40,7 +40,9 @@ async def test_a_container_dies_of_idleness(client: Client) -> None:
     named = await again(client, None, {**CODE, "container": CONTAINER})
 
     words = f"Container is expired. Expected container_id: {CONTAINER}."
-    assert [(one.status, one.error["message"]) for one in heard] == [(400, words)] * 2
+    assert [(answer.status, answer.error["message"]) for answer in heard] == [
+        (400, words)
+    ] * 2
     assert heard[0].error["param"] is heard[0].error["code"] is None
     assert named.error["message"] == "Container is expired."
     assert (await again(client, None)).status == 200

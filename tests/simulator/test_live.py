@@ -29,9 +29,9 @@ async def test_the_simulator_holds_every_case(sim: Simulator) -> None:
     results = await run_cases(CASES, sim.base_url, sim.api_key, all_of_them=True)
 
     assert [
-        (one.case.name, one.verdict, one.line, one.outcome)
-        for one in results
-        if one.verdict != HELD
+        (result.case.name, result.verdict, result.line, result.outcome)
+        for result in results
+        if result.verdict != HELD
     ] == []
 
 
@@ -52,7 +52,7 @@ async def test_the_limit_ends_the_run(sim: Simulator) -> None:
     """Nothing is sent once the estimate reaches it."""
     results = await run_cases(CASES[:3], sim.base_url, sim.api_key, limit=0.0)
 
-    assert {one.verdict for one in results} == {UNTRIED}
+    assert {result.verdict for result in results} == {UNTRIED}
     assert sim.requests == []
 
 
@@ -66,7 +66,7 @@ async def test_what_cannot_be_tried(sim: Simulator, unused_tcp_port: int) -> Non
     refused = await run_cases([case], sim.base_url, limited)
     nowhere = await run_cases([case], f"http://127.0.0.1:{unused_tcp_port}", "sk")
 
-    assert [one[0].verdict for one in (wrong, refused, nowhere)] == [
+    assert [result[0].verdict for result in (wrong, refused, nowhere)] == [
         UNTRIED,
         HELD,
         UNTRIED,

@@ -280,7 +280,7 @@ async def test_a_citation_ends_behind_its_last_character(client: Client) -> None
     """`end_index` is exclusive: 148 of 149 recorded citations."""
     heard = await client.ask("sim:web-search", tools=[{"type": "web_search"}])
     part = heard.body["output"][-1]["content"][0]
-    places = [(one["start_index"], one["end_index"]) for one in part["annotations"]]
+    places = [(note["start_index"], note["end_index"]) for note in part["annotations"]]
     cited = [part["text"][start:end] for start, end in places]
 
     assert cited

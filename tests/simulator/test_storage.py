@@ -54,7 +54,8 @@ async def test_a_stream_begins_in_the_queue(client: Client) -> None:
 async def test_the_rest_of_a_stream(client: Client, place: int) -> None:
     """It goes on behind the number that was named, and without a new beginning."""
     first = await broken(client, f"sim:chat,cut={place}")
-    id, last = first[0]["response"]["id"], first[-1]["sequence_number"]
+    id = first[0]["response"]["id"]
+    last = first[-1]["sequence_number"]
     rest = await client.get(id, stream="true", starting_after=str(last))
     whole = await client.stream("sim:chat", **KEPT)
     assert len(first) == place

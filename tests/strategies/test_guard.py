@@ -9,7 +9,7 @@ import pytest
 from agents.sample import REPEATED
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
-from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
+from openai_responses.loop.tools import CallLimits, CallTexts, ToolResult, Toolset
 from runs.tools import (
     CANARY,
     CITY,
@@ -47,7 +47,11 @@ SCHEMAS = {"get_weather": CITY, "paint": COLORS}
 
 def guarded() -> GuardedTools:
     """Two tools that there are."""
-    return GuardedTools(SCHEMAS, MemoryTools().call, interactive=["paint"])
+    tools = MemoryTools(paint=breaking)
+    tools.schemas = SCHEMAS
+    tools.peoples = {"paint"}
+    tools.stand_ins = {"call_tool": "paint"}
+    return GuardedTools(tools)
 
 
 def refusal(arguments: object, name: str = "get_weather", **more: Any) -> str | None:
@@ -155,13 +159,12 @@ class Bench:
             failing=failing,
         )
         self.logged: list[str] = []
-        schemas = dict.fromkeys(self.inner.functions, CITY)
-        self.guard = GuardedTools(schemas, self.inner.call)
+        self.guard = GuardedTools(self.inner)
         self.toolset = Toolset(
             self.guard,
             limits=CallLimits(**limits),
             log=self.logged.append,
-            failure_text=TOOL_FAILED_TEXT,
+            texts=CallTexts(failed=TOOL_FAILED_TEXT),
         )
 
     async def answer(self, call: Item) -> ToolResult:
@@ -269,12 +272,27 @@ def test_stop_passes_through() -> None:
     assert bench.inner.left == ["endless"]
 
 
-def test_no_tool_stands_for_another() -> None:
-    """Each is called by its own name, and within the limits unless it is exempt."""
+def test_tools_are_those_that_are_guarded() -> None:
+    """Their schemas, their own time limits, and what stands for another."""
     tools = guarded()
 
     assert not tools.is_interactive("get_weather")
     assert tools.is_interactive("paint")
-    assert tools.resolve_call("paint", {"a": 1}) == ("paint", {"a": 1})
+    assert tools.resolve_call("call_tool", {"a": 1}) == ("paint", {"a": 1})
     assert tools.parameters("get_weather") == CITY
     assert tools.parameters("surprise") is None
+
+
+def test_guard_is_the_judge_of_calls() -> None:
+    """It refuses what may not be made, asks nobody, and leaves nothing to a host."""
+    calls = [calling("surprise", 1), calling("get_weather", 2)]
+    tools = guarded()
+
+    judgment = run_skipping(tools.judge(calls))
+
+    assert not tools.holds_calls
+    assert not judgment.is_open
+    unknown, known = judgment.verdicts
+    assert (unknown.call, known.call) == tuple(calls)
+    assert unknown.refusal == ToolResult("there is not a tool named surprise", True)
+    assert known.is_made

@@ -1,16 +1,13 @@
-"""The calls of one round: refused, put to a person, run here, or left to the host."""
+"""The judge of an agent's calls: refused, put to a person, made here, left to the host."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.preparation import PreparedRun
-from gpt5_agent.agent.transcript import Transcript
-from gpt5_agent.events import AgentEvent, StateChanged, StepStarted
+from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import (
     MAX_QUESTIONS,
@@ -20,87 +17,96 @@ from gpt5_agent.tools.confirmations import (
     compute_permission,
 )
 from gpt5_agent.tools.host_calls import resolve_host_call
-from openai_responses.items import Item, part_text
+from openai_responses.items import Item
+from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import (
     Approval,
+    Judgment,
     ToolResult,
     Toolset,
-    run_calls,
+    Verdict,
     tool_error,
 )
 from owui_chat.host_tools import CALL_TOOL
-from strategies.guard import TOOL_FAILED_TEXT, GuardedTools, parse_arguments
+from strategies.guard import GuardedTools, parse_arguments
+from strategies.limits import build_budget, build_call_texts
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names.
+class _OfferedTools:
+    """All tools that the model is offered; only the agent's own run here."""
 
-    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
-    While there are `questions` for a person, no call is made.
+    def __init__(self, prepared: PreparedRun) -> None:
+        self._names = prepared.names
+        self._own_tools = prepared.own_tools
+        self._schemas = {**prepared.host_schemas, **prepared.own_tools.schemas}
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+        return self._schemas.get(self._names.own_name(name))
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of a tool; none stands for another."""
+        return self._names.own_name(name), arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own: tasks have."""
+        return name == DELEGATE
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool by its own name."""
+        return await self._own_tools.call(name, arguments)
+
+
+class ChatJudge:
+    """Decides about the calls of an answer, also with what a person said in the chat.
+
+    `question` is the call that asks a person, `requests` is what it asks,
+    `new_permissions` are the approvals for this chat that were given in this answer.
     """
 
-    calls: tuple[Item, ...]
-    refusals: Mapping[str, ToolResult]
-    host_call_ids: frozenset[str]
-    questions: tuple[Item, ...] = ()
-
-    @property
-    def own_calls(self) -> list[Item]:
-        """The calls that are answered here, in their order."""
-        return [
-            call for call in self.calls if call["call_id"] not in self.host_call_ids
-        ]
-
-    @property
-    def made_calls(self) -> list[Item]:
-        """The calls that run here."""
-        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
-
-
-class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
-
     def __init__(
-        self,
-        request: AgentRequest,
-        prepared: PreparedRun,
-        totals: RunTotals,
-        steps: StepLog,
-        transcript: Transcript,
+        self, request: AgentRequest, prepared: PreparedRun, spending: Spending
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         earlier = prepared.earlier_rounds
+        self.question: Item | None = None
+        self.requests: list[ToolCallRequested] = []
+        self.new_permissions: set[str] = set()
         self._settings = request.own_tools
-        self._log = request.log
+        self._chat = request.chat
+        self._names = prepared.names
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
-        self._totals = totals
-        self._steps = steps
-        self._transcript = transcript
+        self._spending = spending
         self._decisions = dict(earlier.answers)
-        self._chat = request.chat
-        self._tools = GuardedTools(
-            {**prepared.host_schemas, **prepared.own_tools.schemas},
-            prepared.own_tools.call,
-            interactive=(DELEGATE,),
-        )
+        self._permissions = prepared.permissions
+        self._tools = GuardedTools(_OfferedTools(prepared))
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
             request.own_tools.approver, ask=self._ask_person, log=request.log
         )
-        self._permissions = prepared.permissions
-        self.new_permissions: set[str] = set()
-        """Approvals for this chat, given in this answer."""
         for call in earlier.signed_calls:
-            self._add_permission(
-                {**call, "name": prepared.names.own_name(str(call["name"]))}
-            )
+            self._add_permission(self._rename(call))
+
+    def build_toolset(self, request: AgentRequest) -> Toolset:
+        """Return what runs the calls that this judge allows."""
+        return Toolset(
+            tools=self._tools,
+            approver=self._approver,
+            limits=self._settings.limits,
+            log=request.log,
+            budget=build_budget(request.parameters),
+            texts=build_call_texts(request.parameters),
+            judge=self,
+        )
 
     @property
-    def may_ask(self) -> bool:
+    def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
         rules = self._approver.rules
@@ -113,34 +119,39 @@ class RoundCalls:
         """Return the calls that failed, for later rounds."""
         return self._tools.failed_calls()
 
-    async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what happens to the calls; with a `limit` all are refused.
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to the calls.
 
         No approval is requested for a call that cannot be made.
         """
-        refused: dict[str, ToolResult] = {}
-        for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._refusal(call)
+        named_calls = [self._rename(call) for call in calls]
+        refusals: dict[str, ToolResult] = {}
+        for call in named_calls:
+            why = self._refusal(call)
             if why:
-                refused[call["call_id"]] = ToolResult(why, failed=True)
-        open_calls = [call for call in calls if call["call_id"] not in refused]
-        questions = list(
-            filter(self._must_ask, map(self._resolve_for_rules, open_calls))
-        )
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        open_calls = [call for call in named_calls if call["call_id"] not in refusals]
+        resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
+        questions = [call for call in resolved_calls if self._must_ask(call)]
         if questions:
-            first = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), first)
-        host_calls = [
-            call for call in open_calls if call["name"] not in self._own_names
-        ]
-        for call in map(self._resolve_for_rules, host_calls):
-            why = await self._approver.refusal(
-                call["call_id"], call["name"], parse_arguments(call)
-            )
-            if why:
-                refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
-        return CallDecisions(tuple(calls), refused, ids)
+            return Judgment(_build_verdicts(calls, refusals, ()), self._ask(questions))
+        host_call_ids = {
+            call["call_id"]
+            for call in open_calls
+            if call["name"] not in self._own_names
+        }
+        for call in resolved_calls:
+            if call["call_id"] in host_call_ids:
+                why = await self._approver.refusal(
+                    call["call_id"], call["name"], parse_arguments(call)
+                )
+                if why:
+                    refusals[call["call_id"]] = tool_error(why)
+        return Judgment(_build_verdicts(calls, refusals, host_call_ids))
+
+    def _rename(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return {**call, "name": self._names.own_name(str(call["name"]))}
 
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
@@ -157,68 +168,14 @@ class RoundCalls:
             return why
         return "tool arguments validation error: no tool to call is named"
 
-    def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
-        requests = [
+    def _ask(self, calls: Sequence[Item]) -> Item:
+        """Return the call that asks a person about as many calls as it can hold."""
+        self.requests = [
             build_confirmation_request(call, chat=self._chat)
-            for call in decisions.questions
+            for call in calls[:MAX_QUESTIONS]
         ]
-        yield from requests
-        yield from self._transcript.build_call_events(build_question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    async def run(
-        self, decisions: CallDecisions, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls in their order; yield each with its step of the log."""
-        self._totals.calls += len(decisions.calls)
-        steps: dict[str, StepStarted] = {}
-        calls = decisions.made_calls
-        if calls:
-            yield StateChanged("executing_tool")
-        for call in calls:
-            steps[call["call_id"]] = self._start_step(call, round_step)
-            yield steps[call["call_id"]]
-        async with aclosing(run_calls(calls, self._toolset())) as results:
-            for call in decisions.own_calls:
-                refused = decisions.refusals.get(call["call_id"])
-                if not refused:
-                    work = asyncio.ensure_future(anext(results))
-                    async with aclosing(self._steps.follow(work)) as events:
-                        async for event in events:
-                            yield event
-                result = refused or work.result()[1]
-                yield self._transcript.add_output(call, result)
-                if not refused:
-                    step = steps[call["call_id"]]
-                    detail = _output_text(result)
-                    yield self._steps.end(step, failed=result.failed, detail=detail)
-        if decisions.host_call_ids:
-            yield StateChanged("waiting_for_tools")
-
-    def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
-        """Return the step of a call, below that of its round."""
-        return self._steps.start(
-            "tool",
-            f"CALL {call['name']}",
-            parent=round_step.id,
-            detail=str(call.get("arguments", "")),
-        )
-
-    def _toolset(self) -> Toolset:
-        """Return the tools that run here, within the time that is left."""
-        limits = self._settings.limits
-        seconds_left = self._totals.seconds_left
-        if seconds_left is not None:
-            batch_seconds = min(limits.batch_seconds, seconds_left)
-            limits = limits._replace(batch_seconds=batch_seconds)
-        return Toolset(
-            self._tools,
-            self._approver,
-            limits,
-            self._log,
-            failure_text=TOOL_FAILED_TEXT,
-        )
+        self.question = build_question_call(self.requests)
+        return self.question
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -231,7 +188,7 @@ class RoundCalls:
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
         ask = self._settings.approver.ask
-        with self._totals.pause():
+        with self._spending.pause():
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
@@ -281,8 +238,13 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
-def _output_text(result: ToolResult) -> str:
-    """Return the text of an output, without its pictures."""
-    if isinstance(result.output, str):
-        return result.output
-    return "\n".join(part_text(part) for part in result.output)
+def _build_verdicts(
+    calls: Sequence[Item], refusals: Mapping[str, ToolResult], left_ids: Collection[str]
+) -> list[Verdict]:
+    """Return what happens to each call, by the ids of those that are not made here."""
+    verdicts: list[Verdict] = []
+    for call in calls:
+        refusal = refusals.get(call["call_id"])
+        is_left = refusal is None and call["call_id"] in left_ids
+        verdicts.append(Verdict(call, refusal, is_left))
+    return verdicts

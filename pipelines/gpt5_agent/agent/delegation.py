@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gpt5_agent.agent.accounting import RunTotals
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest
 from openai_responses.json_input import clamp_number
+from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
+from strategies.limits import build_budget
 
 DELEGATE = "delegate"
 MAX_TASKS_AT_ONCE = 3
@@ -41,14 +42,14 @@ _DELEGATE_ARGUMENTS: Mapping[str, Any] = {
     "required": ["task"],
 }
 
-RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
+RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
 
 class DelegateTool(NamedTuple):
     """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest
-    totals: RunTotals
+    spending: Spending
     run_task: RunTask
     slots: asyncio.Semaphore
     name: str = DELEGATE
@@ -58,13 +59,13 @@ class DelegateTool(NamedTuple):
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
         request = self._build_request(args)
-        seconds = self.totals.seconds_left
+        seconds = self.spending.seconds_left
         if seconds is None:
             seconds = _TASK_SECONDS
         try:
             async with self.slots, asyncio.timeout(seconds):
-                totals = RunTotals(request.parameters, self.totals)
-                return await self.run_task(request, totals)
+                budget = build_budget(request.parameters)
+                return await self.run_task(request, Spending(budget, self.spending))
         except TimeoutError:
             return tool_error("the time of the task is used up.")
 

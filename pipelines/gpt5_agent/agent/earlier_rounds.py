@@ -16,6 +16,7 @@ from gpt5_agent.tools.confirmations import (
 )
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
+from openai_responses.loop.spending import EarlierSpending
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
 from owui_chat.host_tools import HOST_ERROR_PREFIXES
@@ -38,16 +39,14 @@ _REFUSAL_PREFIXES = (
 class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` the approvals by confirmation id,
-    `signed_calls` the calls that this pipeline signed; only those were asked about.
+    `spending` is what they took, `failed` are the calls that failed, `answers` the
+    approvals by confirmation id, `signed_calls` the calls that this pipeline signed;
+    only those were asked about.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
 
-    rounds: int = 0
-    calls: int = 0
-    usage: Usage | None = None
-    seconds: float = 0.0
+    spending: EarlierSpending = EarlierSpending()
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, Decision] = MappingProxyType({})
     signed_calls: tuple[Item, ...] = ()
@@ -57,7 +56,7 @@ class EarlierRounds(NamedTuple):
     @property
     def is_continuation(self) -> bool:
         """Whether an earlier round belongs to this answer."""
-        return self.rounds > 0
+        return self.spending.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
@@ -79,10 +78,12 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     if open_turn:
         round_count += 1
     return EarlierRounds(
-        rounds=round_count,
-        calls=len(calls),
-        usage=_sum_usage(turns),
-        seconds=sum(_read_seconds(turn) for turn in turns),
+        spending=EarlierSpending(
+            rounds=round_count,
+            calls=len(calls),
+            usage=_sum_usage(turns),
+            seconds=sum(_read_seconds(turn) for turn in turns),
+        ),
         failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
         signed_calls=_find_signed_calls(turns) if answers else (),

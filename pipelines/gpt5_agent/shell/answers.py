@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
@@ -30,9 +30,8 @@ from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
-from shells.failures import report_exception
+from shells.failures import report_exception, report_failure
 from shells.shell import PIPELINE_SHELL
-from shells.valve_messages import advised_ending
 
 DONE_LINE = "data: [DONE]"
 
@@ -102,16 +101,19 @@ async def _open_run(
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_with_advice(events)) as advised_events,
+            aclosing(_report_end(call, events)) as reported_events,
         ):
-            yield advised_events, renderer
+            yield reported_events, renderer
 
 
-async def _with_advice(events: _Events) -> _Events:
-    """Yield the events; the end says which valves an administrator has to check."""
+async def _report_end(call: PipelineCall, events: _Events) -> _Events:
+    """Yield the events; the log gets a failure, and its message an error id."""
     async for event in events:
-        if isinstance(event, RunDone):
-            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        if isinstance(event, RunDone) and event.ending.is_failure:
+            ending = report_failure(
+                call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
+            )
+            yield event._replace(ending=ending)
         else:
             yield event
 
@@ -154,7 +156,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
+        report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
         return ""
     return completion_text(ended)
 

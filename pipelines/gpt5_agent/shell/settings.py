@@ -73,11 +73,11 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
-    if rules_error:
-        log.warn(rules_error)
-        notices = (*notices, rules_error)
+    if rules.problem:
+        log.warn(rules.problem)
+        notices = (*notices, rules.problem)
 
     def log_metadata(metadata: RunMetadata) -> None:
         log.note(json.dumps(metadata.wire()))
@@ -91,7 +91,7 @@ def build_agent_request(
         connections=connections,
         limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules),
+        own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
         context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
@@ -134,17 +134,15 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(
-        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
-    )
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
         limits=CallLimits(
-            seconds=default_seconds,
+            seconds=timeouts.default,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=own_seconds,
+            own=timeouts.by_pattern,
         ),
         asks_in_chat=question.can_ask,
         delegates=valves.DELEGATION,

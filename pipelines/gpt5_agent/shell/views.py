@@ -7,7 +7,7 @@ events to its listeners.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpt5_agent.agent.accounting import format_step
+from gpt5_agent.agent.steps import format_step
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,

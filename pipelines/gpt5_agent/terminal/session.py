@@ -10,8 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from gpt5_agent.agent.loop import MakeProvider, run_agent
-from gpt5_agent.agent.provider import ResponsesProvider
+from gpt5_agent.agent.answer import MakeProvider, connect_provider, run_agent
 from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
 from gpt5_agent.ports import UserInterface, notify_interface
 from gpt5_agent.request import AgentRequest
@@ -40,7 +39,7 @@ class Session:
         request: AgentRequest,
         interface: UserInterface,
         show: Callable[[AgentEvent], object] = ignore_report,
-        make_provider: MakeProvider = ResponsesProvider,
+        make_provider: MakeProvider = connect_provider,
     ) -> None:
         """Repeat `request` for each input; `show` gets every event."""
         approver = replace(request.own_tools.approver, ask=self._ask_person)

@@ -12,8 +12,8 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager, aclosing
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
@@ -43,12 +43,14 @@ from openai_responses.items import (
     Item,
     find_call_ids,
     has_text,
+    is_call,
     is_reasoning,
     item_type,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
+    ModelAnswer,
     ResponseDone,
     RunEvent,
     RunEvents,
@@ -61,6 +63,7 @@ from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import find_repair, last_repair, may_be_repaired
 from openai_responses.repairs.refusal import named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.requests.replay import is_approval_request
 from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
@@ -114,7 +117,10 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+
+    This is the provider of the Responses API (`loop/run.py`).
+    """
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -127,13 +133,14 @@ class Attempts:
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
-    async def events(
+    async def generate(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
         """
+        earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
         self._retries = 0
@@ -164,6 +171,33 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
                 yield event
+        self._end_if_used_up()
+        yield ModelAnswer(
+            ending=self.ending,
+            request=self.request,
+            items=tuple(self.response.items),
+            usages=tuple(self.usages[earlier_usages:]),
+            last_usage=self.response.usage,
+            trace=self.trace,
+            has_shown=self.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self.deadlines.paused()
+
+    def _end_if_used_up(self) -> None:
+        """End a run that wants to continue but has used up what `limits.spent` counts.
+
+        Every response counts, also one that calls nothing.
+        """
+        output = self.response.output
+        used_up = self.limits.spent(self.usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            self.response.ending = Ending("incomplete", sentence=used_up)
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -238,7 +272,7 @@ class Attempts:
     def _send(self, request: ResponsesRequest) -> RunEvents:
         """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
-        if self.endpoint.strict:
+        if self.endpoint.is_strict:
             payload = strict_payload(payload)
         if request.background:
             return _Background(self).events(payload)

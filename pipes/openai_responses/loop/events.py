@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
-from openai_responses.items import Item
+from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import Trial
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
@@ -84,6 +85,46 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+
+
+class ModelAnswer(NamedTuple):
+    """One answer of a model, the last thing that a provider yields.
+
+    `request` is the one that was answered, with its repairs, `items` are the finished
+    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
+    that of the last one. `has_shown` says whether there is something to see.
+    """
+
+    ending: Ending
+    request: ResponsesRequest
+    items: tuple[tuple[int, Item], ...] = ()
+    usages: tuple[Usage, ...] = ()
+    last_usage: Usage | None = None
+    trace: Trace = Trace()
+    has_shown: bool = True
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items."""
+        return [item for _, item in self.items]
+
+    @property
+    def tool_calls(self) -> list[Item]:
+        """The calls; those of an answer that failed are not made."""
+        if self.ending.is_failure:
+            return []
+        return [item for item in self.output if is_call(item)]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this is the answer to the user: it calls nothing."""
+        return not self.tool_calls
+
+    @property
+    def text_content(self) -> str:
+        """What the answer says."""
+        messages = [item for item in self.output if item_type(item) == "message"]
+        return "\n\n".join(message_text(message) for message in messages)
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone

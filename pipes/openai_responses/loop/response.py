@@ -106,9 +106,17 @@ class ResponseState:
         self._ended: dict[int, Item] = {}
 
     @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items with their indexes, in the order of the API."""
+        positions = sorted(self._ended)
+        return [
+            (self._first + position, self._ended[position]) for position in positions
+        ]
+
+    @property
     def output(self) -> list[Item]:
         """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
+        return [item for _, item in self.items]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""

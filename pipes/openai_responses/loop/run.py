@@ -1,27 +1,50 @@
 """A whole request as a stream of run events: response, calls, response.
 
-The loop knows no host: it gets frozen inputs and reports events.
+The loop knows no host: it gets frozen inputs and reports events. The
+agents and the pipe run the same loop:
+
+    a provider answers a request        Attempts: the Responses API
+    the judge decides about its calls   refused, left to the host, made here
+    the calls that are made run         loop/tools.py
+    the next request has their outputs
+
+At a limit of the budget the calls are refused, and the model answers once more without
+tools. A run that ends with calls for the host, or with a question to a person, is
+continued by another run, which begins with the open calls.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from functools import reduce
+from typing import NamedTuple, Protocol
 
-from openai_responses.endings import Ending
+from openai_responses.endings import COMPLETED
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.attempts import Attempts, Limits
-from openai_responses.loop.events import RunDone, RunEvent, RunEvents, ToolOutput
+from openai_responses.loop.events import (
+    ModelAnswer,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    RunEvents,
+    ToolOutput,
+)
+from openai_responses.loop.spending import Budget, Spending, SpentLimit
 from openai_responses.loop.tools import (
+    CallLimits,
+    CallTexts,
+    Judgment,
     ToolResult,
     Toolset,
+    Verdict,
     output_item,
     run_calls,
     tool_error,
 )
-from openai_responses.models.usage import add_usage
+from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import (
     drop_settled_approvals,
@@ -32,13 +55,47 @@ from openai_responses.requests.replay import (
 )
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded, ItemDone
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
 
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+
+
+class Provider(Protocol):
+    """A model that answers one request after another."""
+
+    def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, its items numbered from `first_index`, then the answer."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+
+
+class RoundStarted(NamedTuple):
+    """The model is asked for a response; `may_call` says whether it may call tools."""
+
+    number: int
+    may_call: bool
+
+
+class RoundDone(NamedTuple):
+    """A response is complete, and what happens to its calls is decided.
+
+    `items` are its finished ones with their indexes, none if the calls of an earlier run
+    are taken up. What is held back was shown before; what the calls return follows.
+    """
+
+    number: int
+    items: tuple[tuple[int, Item], ...]
+    judgment: Judgment
+    usage: Usage | None
+    is_failure: bool = False
+
+
+RoundEvent = RoundStarted | RoundDone
+RoundEvents = AsyncGenerator[RunEvent | RoundEvent, None]
 
 
 async def run(
@@ -56,119 +113,290 @@ async def run(
     cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
+    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+        async for event in events:
+            if not isinstance(event, RoundEvent):
+                yield event
+
+
+async def run_rounds(
+    request: ResponsesRequest,
+    provider: Provider,
+    toolset: Toolset | None = None,
+    spending: Spending | None = None,
+    open_calls: Sequence[Item] = (),
+) -> RoundEvents:
+    """Have `provider` answer `request`, and report the rounds, too.
+
+    `spending` has what the run may take and has taken; without it the budget of the
+    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    the same answer has left; their items are the end of the request's input.
+    """
+    if spending is None:
+        spending = Spending(toolset.budget if toolset else Budget())
+    rounds = _Rounds(request, provider, toolset, spending)
+    if toolset and open_calls:
+        with provider.paused():
+            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
+                async for event in events:
+                    yield event
+    while rounds.request is not None:
+        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
             async with aclosing(part) as events:
                 async for event in events:
                     yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
+    yield rounds.build_end()
 
 
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
+class _Rounds:
+    """The rounds of a run, each a response with what answers its calls.
 
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
+    `request` is the next one, None at the end. `_answer` is the last response, and
+    `_inputs` are the input items that answer its calls. `_output` is that of the whole
+    run. `_held` are events that wait for the judgment.
     """
 
-    def __init__(self, request: ResponsesRequest) -> None:
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        provider: Provider,
+        toolset: Toolset | None,
+        spending: Spending,
+    ) -> None:
         self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
+        self._provider = provider
+        self._toolset = toolset
+        self._spending = spending
+        self._answer = ModelAnswer(COMPLETED, request)
+        self._inputs: list[Item] = []
+        self._output: list[Item] = []
+        self._next_index = 0
+        self._usages: list[Usage] = []
+        self._had_output = False
+        self._may_call = True
+        self._was_limited = False
+        """Whether a limit has kept a call from being made."""
+        self._held: list[RunEvent] = []
 
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
+    async def respond(self, request: ResponsesRequest) -> RoundEvents:
+        """Ask for a response; yield its events, but hold back what the judge has to see.
 
-        An approval request cannot be answered without the reasoning before it.
+        At a limit it may call nothing. The tools stay in the request for the prompt
+        cache.
         """
         self.request = None
-        output = attempts.response.output
-        self._items: list[Item] = []
-        self.output += output
+        number = self._spending.begin_round()
+        limit = self._spending.limit_of_round(number)
+        self._may_call = limit is None and not self._was_limited
+        if request.tools and not self._may_call:
+            request = request.model_copy(update={"tool_choice": "none"})
+        may_call = bool(request.tools) and self._may_call
+        yield RoundStarted(number, may_call)
+        self._had_output = bool(self._output)
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = judge is not None and judge.holds_calls and may_call
+        generated = self._provider.generate(request, self._next_index)
+        async with aclosing(generated) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    self._take_answer(part)
+                elif holds_calls and (self._held or _begins_call(part)):
+                    self._held.append(part)
+                else:
+                    yield part
+
+    def _take_answer(self, answer: ModelAnswer) -> None:
+        """Count a response, and add its items to the output."""
+        self._answer = answer
+        self._inputs = []
+        self._usages += answer.usages
+        self._spending.add_response(answer.usages, answer.last_usage)
+        self._output += answer.output
+        for index, _ in answer.items:
+            self._next_index = max(self._next_index, index + 1)
+
+    async def answer_calls(self) -> RoundEvents:
+        """Answer what the last response asks for; set the next request if there is one."""
+        output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_open_calls = bool(calls or approvals)
-        _end_if_used_up(attempts, has_open_calls)
-        if attempts.ending.is_failure:
-            for refused in self._refuse(calls, _BROKEN_OFF):
-                yield refused
+        has_failed = self._answer.ending.is_failure
+        if self._toolset is None or has_failed or not (calls or approvals):
+            for released in self._release(None):
+                yield released
+            if has_failed:
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
+            yield self._end_round(Judgment())
             return
-        if toolset is None or not has_open_calls:
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            answers = self._answer_all(calls, approvals, toolset)
+        with self._provider.paused():
+            answers = self._answer_all(calls, approvals, self._toolset)
             async with aclosing(answers) as events:
                 async for event in events:
                     yield event
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        """Answer the approval requests, then run the calls that the limits allow."""
-        is_over = self._rounds >= toolset.rounds
+    ) -> RoundEvents:
+        """Answer approval requests and calls, as far as that is done here.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        for event in self._release(judgment.question):
+            yield event
+        yield self._end_round(judgment)
+        if judgment.question:
+            return
         for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
+            refusal = await _remote_refusal(request, toolset, limit)
             for event in self._decide(request, refusal):
                 yield event
-        own_calls = calls if toolset.runs_calls else ()
-        new, repeated = _split_repeated(own_calls)
-        for event in self._refuse(repeated, _IS_REPEATED):
-            yield event
-        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
-        allowed = new[:calls_left]
-        async with aclosing(run_calls(allowed, toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[calls_left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > calls_left
-        self._rounds += 1
-        self._calls_run += len(allowed)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        reasoning = toolset.carries_reasoning or bool(approvals)
+        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        self._continue(judgment, received)
 
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
+    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer calls that an earlier run has left; the host has seen none of them."""
+        self.request = None
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        shown_calls = [judgment.question] if judgment.question else calls
+        for call in shown_calls:
+            for event in self._show_call(call):
+                yield event
+        yield RoundDone(self._spending.rounds, (), judgment, None)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        self._continue(judgment, ())
 
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request = attempts.request
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        output = attempts.response.output
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
+    async def _judge(
+        self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
+    ) -> Judgment:
+        """Return what happens to the calls; those above the budget are refused."""
+        self._was_limited = self._was_limited or limit is not None
+        if not toolset.runs_calls:
+            return Judgment([Verdict(call, is_left=True) for call in calls])
+        verdicts = self._apply_budget(calls, limit, toolset.texts)
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        verdicts = [
+            judged[verdict.call["call_id"]] if verdict.is_made else verdict
+            for verdict in verdicts
+        ]
+        return Judgment(verdicts, judgment.question)
 
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        """Answer calls that are not run with the reason why."""
+    def _apply_budget(
+        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
+    ) -> list[Verdict]:
+        """Refuse calls that came twice, and those that the budget does not allow."""
+        calls_left = 0 if limit else self._spending.calls_left
+        verdicts: list[Verdict] = []
+        allowed_ids: set[str] = set()
         for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+            refusal: ToolResult | None = None
+            if call["call_id"] in allowed_ids:
+                refusal = _refuse(call, _IS_REPEATED)
+            elif len(allowed_ids) < calls_left:
+                allowed_ids.add(call["call_id"])
+            else:
+                refusal = texts.refuse(call, limit or "calls")
+                self._was_limited = True
+            verdicts.append(Verdict(call, refusal))
+        return verdicts
 
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+    def _release(self, question: Item | None) -> Iterator[RunEvent]:
+        """Yield what was held back; a question takes the place of the calls."""
+        held = self._held
+        self._held = []
+        if question is None:
+            yield from held
+            return
+        calls = {index for index, item in self._answer.items if is_call(item)}
+        ends: list[RunEvent] = []
+        for event in held:
+            if isinstance(event, ResponseDone):
+                ends.append(event)
+            elif not (isinstance(event, ItemEvent) and event.output_index in calls):
+                yield event
+        yield from self._show_call(question)
+        yield from ends
+
+    def _end_round(self, judgment: Judgment) -> RoundDone:
+        """Return the end of the last response."""
+        answer = self._answer
+        return RoundDone(
+            number=self._spending.rounds,
+            items=answer.items,
+            judgment=judgment,
+            usage=reduce(add_usage, answer.usages, None),
+            is_failure=answer.ending.is_failure,
+        )
+
+    async def _make_calls(
+        self, judgment: Judgment, toolset: Toolset
+    ) -> AsyncGenerator[ToolOutput, None]:
+        """Make the calls that are made here; yield the outputs in the order of the calls.
+
+        While a person is asked, no call is made.
+        """
+        if judgment.question:
+            return
+        self._spending.calls += len(judgment.verdicts)
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        async with aclosing(run_calls(made, timed)) as results:
+            for verdict in judgment.verdicts:
+                if verdict.refusal is not None:
+                    yield self._add_output(verdict.call, verdict.refusal)
+                elif verdict.is_made:
+                    _, result = await anext(results)
+                    yield self._add_output(verdict.call, result)
+
+    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
+        """Return the limits of calls within the time that the budget leaves."""
+        seconds_left = self._spending.seconds_left
+        if seconds_left is None:
+            return limits
+        seconds = min(limits.batch_seconds, seconds_left)
+        return limits._replace(batch_seconds=seconds)
+
+    def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
+        """Set the next request, unless the run ends here or the host has to go on.
+
+        It is the last one, its output, and the outputs of its calls.
+        """
+        if judgment.is_open or not self._may_call or self._spending.stopped:
+            return
+        items = [*received, *self._inputs]
+        self.request = next_request(self._answer.request, items)
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield the events of a call that no response of this run contains."""
+        index = self._add_item(call)
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+
+    def _add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call to the run, and report it."""
         item = output_item(call, result)
-        index = len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
+        self._inputs.append(item)
+        return ToolOutput(self._add_item(item), item, result.failed, result.card)
+
+    def _add_item(self, item: Item) -> int:
+        """Add an item to the output of the run; return its index."""
+        self._output.append(item)
+        index = self._next_index
+        self._next_index += 1
+        return index
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
         """Approve a remote call, which will appear itself, or show that it is denied."""
@@ -177,57 +405,62 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self._items.append(response)
+        self._inputs.append(response)
         if refusal is None:
-            self.output.append(response)
+            self._add_item(response)
             return
         response["reason"] = refusal
         call, output = refused_pair(request, refusal)
-        call = {**call, "id": f"fc_{call['call_id']}"}
-        index = len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
+        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
+        yield ToolOutput(self._add_item(output), output, failed=True)
+
+    def build_end(self) -> RunDone:
+        """Return how the run ended, also if one of its tasks was stopped."""
+        answer = self._answer
+        ending = answer.ending
+        trace = answer.trace
+        stopped = self._spending.stopped
+        if stopped:
+            ending = stopped.ending
+            trace = stopped.trace
+        has_text = self._had_output or answer.has_shown
+        return RunDone(
+            ending=ending if has_text else ending.without_text(),
+            usage=reduce(add_usage, self._usages, None),
+            last_usage=answer.last_usage,
+            output=tuple(self._output),
+            trace=trace,
+            usages=tuple(self._usages),
+        )
 
 
-def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
-    """End a run that wants to continue but has used up its budget.
-
-    Every response counts, also one that calls nothing.
-    """
-    response = attempts.response
-    used_up = attempts.limits.spent(attempts.usages, response.output)
-    if used_up and has_open_calls:
-        response.ending = Ending("incomplete", sentence=used_up)
+def _begins_call(event: RunEvent) -> bool:
+    return isinstance(event, ItemAdded) and is_call(event.item)
 
 
-def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-    """Return the calls of a response, and apart those with the id of one before."""
-    first: dict[str, Item] = {}
-    repeated: list[Item] = []
-    for call in calls:
-        call_id = call["call_id"]
-        if call_id in first:
-            repeated.append(call)
-        else:
-            first[call_id] = call
-    return list(first.values()), repeated
+def _refuse(call: Item, why: str) -> ToolResult:
+    """Return the result of a call that is not made."""
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
+    """Return the request that follows `request` with what was received and answered.
+
+    A tool that had to be called has been called.
+    """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
     changed = {"input": since_compaction(whole), "tool_choice": choice}
     return request.model_copy(update=changed)
 
 
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+async def _remote_refusal(
+    request: Item, toolset: Toolset, limit: SpentLimit | None
+) -> str | None:
     """Return why a remote call is denied; without a rule a person is asked."""
     name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
+    if limit:
+        return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments

@@ -26,6 +26,7 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
+from openai_responses.loop.spending import Budget, SpentLimit
 from openai_responses.redaction import describe_exception
 from openai_responses.transport.stream import NO_CARD
 
@@ -136,24 +137,101 @@ class CallLimits(NamedTuple):
         return _first_fitting(self.own, name)
 
 
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` stands for an exception, the others for the limits of a budget.
+    """
+
+    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    With a `question`, a call that the host shows to a person, no call is made yet, and
+    none is shown: the run ends, and another one goes on with the person's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to go on: it makes a call, or asks a person."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call which it sees must see none that may need an
+        approval.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
 class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others. `failure_text` is what the model reads if `{tool}` raised an exception.
+    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
+    for others. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
+    budget: Budget = Budget()
     carries_reasoning: bool = True
     runs_calls: bool = True
-    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -335,7 +413,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
+        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:

@@ -21,7 +21,7 @@ from owui_manifold.prepare.request import (
     repair_scope,
 )
 from owui_manifold.present.notices import notices_of
-from owui_manifold.present.report import report_end, report_request, server_message
+from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import check_limits, counted_run
 from owui_manifold.store.answer_records import AnswerRecords
@@ -32,6 +32,7 @@ from owui_manifold.store.writers import (
     RowWriter,
     StoredAnswer,
 )
+from shells.failures import server_message
 
 
 async def answer_events(
@@ -99,7 +100,7 @@ class _Answer:
         if not isinstance(event, Status):
             return event
         call = self._prepared.call
-        reason = server_message(call.config.secrets, event.reason)
+        reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
         return Status(event.sentence)
 

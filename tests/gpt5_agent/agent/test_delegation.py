@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agents.sample import (
-    ScriptedProvider,
     WeatherTool,
     answered,
     calls,
@@ -18,7 +17,7 @@ from agents.sample import (
     question,
 )
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
 from gpt5_agent.request import AgentRequest, OwnToolSettings
@@ -28,6 +27,7 @@ from openai_responses.items import Item
 from openai_responses.loop.tools import Approver
 from openai_responses.models.usage import Usage
 from runs.sample import call, message
+from runs.scripted import ScriptedProvider
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 

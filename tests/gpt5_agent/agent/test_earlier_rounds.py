@@ -12,7 +12,6 @@ from agents.host_chat import HostChat
 from agents.sample import (
     ENDPOINT,
     REPEATED,
-    ScriptedProvider,
     WeatherTool,
     answered,
     calls,
@@ -36,6 +35,7 @@ from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.details_carrier import write_details
 from runs.sample import message, reasoning, without
+from runs.scripted import ScriptedProvider
 from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules
 

@@ -102,7 +102,7 @@ async def test_why_there_is_no_sandbox_is_told_once(
     for _ in range(2):
         assert await opened(pool, SANDBOX=True) == ()
 
-    [line] = [one for one in caplog.messages if "not offered" in one]
+    [line] = [line for line in caplog.messages if "not offered" in line]
     assert "bwrap is not installed" in line
 
 

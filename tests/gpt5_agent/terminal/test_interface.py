@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from agents.sample import ScriptedProvider, WeatherTool, calls, question
+from agents.sample import WeatherTool, calls, question
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver
 from runs.sample import message, reasoning
+from runs.scripted import ScriptedProvider
 from simulator import Simulator
 from upstream.server import until
 

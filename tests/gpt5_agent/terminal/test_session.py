@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.sample import ScriptedProvider, WeatherTool, calls, question
+from agents.sample import WeatherTool, calls, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import (
     AgentEvent,
@@ -24,6 +24,7 @@ from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver
 from openai_responses.requests.replay import Origin, replay_output
 from runs.sample import message, reasoning
+from runs.scripted import ScriptedProvider
 from stand_in.signing import SIGN
 
 Json = dict[str, Any]
@@ -150,7 +151,7 @@ def test_both_interfaces_get_every_event(
     run_skipping(talk.session.submit_user_input("Weather?"))
 
     told = talk.interface.told
-    [request] = [one for one in told if isinstance(one, ToolCallRequested)]
+    [request] = [event for event in told if isinstance(event, ToolCallRequested)]
     assert told == [
         "thinking",
         "executing_tool",
@@ -231,7 +232,7 @@ def test_cancelled_input_waits_for_nobody() -> None:
     run_skipping(work())
 
     told = talk.interface.told
-    [request] = [one for one in told if isinstance(one, ToolCallRequested)]
+    [request] = [event for event in told if isinstance(event, ToolCallRequested)]
     assert not talk.session.provide_confirmation(request.confirmation_id, True)
     assert talk.tool.called == []
     assert talk.session.messages[-1]["content"] == "It rains."

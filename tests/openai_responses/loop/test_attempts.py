@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.loop.attempts import Attempts, Limits
-from openai_responses.loop.events import RunEvent
+from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
@@ -36,14 +36,25 @@ HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
 NAMED = {"x-request-id": "req_1"}
 
 
-def attempt(
+async def attempt(
     connections: Connections,
     endpoint: Endpoint,
     within: Limits = AT_ONCE,
     request: ResponsesRequest | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Return the events of a request; `within` allows no second attempt by default."""
-    return Attempts(endpoint, connections, within).events(request or asking())
+    """Yield the events of a request; `within` allows no second attempt by default."""
+    tried = Attempts(endpoint, connections, within)
+    async with aclosing(tried.generate(request or asking())) as events:
+        async for event in events:
+            if not isinstance(event, ModelAnswer):
+                yield event
+
+
+async def events_of(tried: Attempts) -> list[RunEvent]:
+    """Return the events of an attempt, without the answer that they come to."""
+    *events, last = [event async for event in tried.generate(asking())]
+    assert isinstance(last, ModelAnswer)
+    return [event for event in events if not isinstance(event, ModelAnswer)]
 
 
 async def told(
@@ -52,7 +63,7 @@ async def told(
     """Return what an attempt tells, with the error that ended it, and the attempt."""
     async with Upstream(answer) as upstream:
         tried = Attempts(upstream.endpoint, connections, within)
-        log = log_of([event async for event in tried.events(asking())])
+        log = log_of(await events_of(tried))
     if tried.error is not None:
         log.append(type(tried.error).__name__)
     return log, tried
@@ -107,17 +118,20 @@ async def test_request_id(connections: Connections) -> None:
     assert tried.trace.request_id == "req_1"
 
 
-@pytest.mark.parametrize("strict", [False, True])
-async def test_what_is_sent(connections: Connections, strict: bool) -> None:
+@pytest.mark.parametrize("compatibility", ["auto", "strict"])
+async def test_what_is_sent(
+    connections: Connections, compatibility: Compatibility
+) -> None:
     """The payload of the request, in the form that the server takes."""
     thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     items: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}, thought]
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
     async with Upstream(streaming(HELLO)) as upstream:
-        endpoint = Endpoint(upstream.base_url, KEY, strict=strict)
+        endpoint = Endpoint(upstream.base_url, KEY, compatibility=compatibility)
         events = attempt(connections, endpoint, request=request)
         assert [event async for event in events]
     payload = request.payload()
+    strict = compatibility == "strict"
     assert upstream.bodies == [strict_payload(payload) if strict else payload]
     assert ("prompt_cache_key" in upstream.bodies[0]) == (not strict)
 
@@ -147,7 +161,7 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     async with Upstream(streaming(HELLO)) as upstream:
         tried = Attempts(upstream.endpoint, connections, within)
         tried.deadlines.event_arrived()
-        events = [event async for event in tried.events(asking())]
+        events = await events_of(tried)
     assert log_of(events)[-1] == "turn completed"
 
 

@@ -8,6 +8,7 @@ import pytest
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.loop.run import run
+from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
@@ -222,7 +223,7 @@ async def test_what_is_over_is_not_sent_again(
 ) -> None:
     """The next question comes with the last one told as a call: no approval twice."""
     request = offering("sim:mcp-approval-forever")
-    toolset = toolset_for(Person(False, True), rounds=2)
+    toolset = toolset_for(Person(False, True), budget=Budget(3))
     events = await events_of(connections, sim, request, toolset)
 
     first, second, third, fourth = inputs(sim)

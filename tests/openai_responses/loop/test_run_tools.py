@@ -15,6 +15,7 @@ from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import run
+from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approval, Approver, CallLimits, Toolset
 from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
@@ -309,7 +310,7 @@ async def test_after_the_last_round_the_model_has_to_answer(
 ) -> None:
     """Its open calls are answered, its tools stay, and it may call none."""
     tools = MemoryTools()
-    toolset = Toolset(tools, rounds=rounds)
+    toolset = Toolset(tools, budget=Budget(rounds + 1))
 
     events = await events_of(connections, sim, offering("sim:tool-forever"), toolset)
 
@@ -333,7 +334,10 @@ async def test_calls_are_counted_over_the_run(
     scenario = "parallel" if most < 3 else "tool-forever"
 
     events = await events_of(
-        connections, sim, offering(f"sim:{scenario}"), Toolset(tools, most_calls=most)
+        connections,
+        sim,
+        offering(f"sim:{scenario}"),
+        Toolset(tools, budget=Budget(calls=most)),
     )
 
     assert len(tools.called) == ran
@@ -413,7 +417,7 @@ async def test_calls_of_an_answer_that_ended_badly_are_not_run(
 
     assert len(server.requests) == 1
     assert tools.called == []
-    assert "broke off" in outputs(events)[0]
+    assert "interrupted" in outputs(events)[0]
     assert_all_answered(end_of(events))
     assert end_of(events).ending.kind == kind
 
@@ -657,8 +661,7 @@ class Story:
             tools,
             approver,
             within,
-            rounds=self.rounds,
-            most_calls=self.most_calls,
+            budget=Budget(self.rounds + 1, self.most_calls),
         )
 
 

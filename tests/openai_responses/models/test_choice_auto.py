@@ -6,7 +6,8 @@ from openai_responses.items import Item
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import resolve_model
 
-SMALL, LARGE = "gpt-6.1-terra", "gpt-6.1-sol"
+SMALL = "gpt-6.1-terra"
+LARGE = "gpt-6.1-sol"
 
 
 def question(text: str, *more: Item) -> Item:
@@ -81,7 +82,8 @@ def test_other_names_are_no_choice() -> None:
 
 def test_both_models_exist_and_are_of_one_family() -> None:
     """The catalog knows them, not retired."""
-    small, large = resolve_model(SMALL), resolve_model(LARGE)
+    small = resolve_model(SMALL)
+    large = resolve_model(LARGE)
     assert small.id.split("-")[:2] == large.id.split("-")[:2]
     assert small.facts.shutdown is large.facts.shutdown is None
     assert small.facts.functions

@@ -203,7 +203,8 @@ def test_ids_that_say_nothing(name: str) -> None:
 def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> None:
     """All but the prices, which are the tuner's or the router's own."""
     assert traits(resolve_model(name)) == traits(resolve_model(like))
-    facts, expected = resolve_model(name).facts, resolve_model(like).facts
+    facts = resolve_model(name).facts
+    expected = resolve_model(like).facts
     assert facts.prices is None
     assert expected.prices is not None
     assert facts.efforts == expected.efforts

@@ -121,7 +121,8 @@ def repaired(error: ApiError, **fields: Any) -> Item:
 
 def changed(error: ApiError, **fields: Any) -> Item:
     """What a repair changed of the body, None for what it left out."""
-    before, after = asking(**fields).payload(), repaired(error, **fields)
+    before = asking(**fields).payload()
+    after = repaired(error, **fields)
     return {key: after.get(key) for key in before if before[key] != after.get(key)}
 
 
@@ -354,7 +355,8 @@ def test_same_repair_is_not_tried_twice() -> None:
         "role": "assistant",
         "content": [{"type": "output_text", "text": "Hi", "annotations": [{}]}],
     }
-    request, error = asking(input=[USER, answer, USER]), ApiError(param="input[1]")
+    request = asking(input=[USER, answer, USER])
+    error = ApiError(param="input[1]")
     repairs: tuple[Repair, ...] = ()
     for done in range(3):
         trial = find_repair(request.sent(), Failure(400, error), done)
@@ -493,9 +495,8 @@ def test_plain_reasoning_goes_from_all_chats() -> None:
         "content": [{"type": "reasoning_text", "text": "x"}],
     }
     error = words("No reasoning here.")
-    assert repair_of(error, input=[USER, thought, ANSWER, USER]) == (
-        LeaveOutPlainReasoning()
-    )
+    items = [USER, thought, ANSWER, USER]
+    assert repair_of(error, input=items) == LeaveOutPlainReasoning()
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:

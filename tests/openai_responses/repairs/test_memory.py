@@ -188,7 +188,8 @@ def test_no_key_is_remembered() -> None:
     assert "canary" not in str(vars(memory))
 
 
-FIRST, OTHER = ApiError("bad", message="No."), ApiError("bad", message="Nor that.")
+FIRST = ApiError("bad", message="No.")
+OTHER = ApiError("bad", message="Nor that.")
 
 
 def test_what_was_in_vain_is_forgotten() -> None:

@@ -385,7 +385,7 @@ def test_any_schema_has_an_answer_and_strict_ones_are_strict(
     assert made is None or strict_schema(made) == made
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.data())
 def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     """What a strict schema allows, the given one allows without the nulls."""

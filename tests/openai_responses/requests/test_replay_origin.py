@@ -52,7 +52,8 @@ def test_origin_of_a_careless_writer() -> None:
     assert read_origin({"family": 7, "endpoint": None}, "y") == Origin("7")
 
 
-URL, KEY = "https://api.openai.com/v1", "sk-canary-77c1"
+URL = "https://api.openai.com/v1"
+KEY = "sk-canary-77c1"
 ONE_KEY = Endpoint(URL, KEY)
 NAMED = Endpoint(URL, KEY, organization="org-1")
 
@@ -71,7 +72,8 @@ def test_keys_of_one_organization_read_each_others(
     maker: Endpoint, reader: Endpoint, readable: bool
 ) -> None:
     """Without its name nobody knows whose a key is but the key."""
-    made, asked = origin_at("gpt-5.2", maker), origin_at("gpt-5.2", reader)
+    made = origin_at("gpt-5.2", maker)
+    asked = origin_at("gpt-5.2", reader)
 
     assert asked.can_decrypt(made) is readable
 

@@ -178,7 +178,8 @@ def test_sent_name_is_allowed_distinct_and_found_again(names: list[str]) -> None
 
 def test_sent_name_does_not_depend_on_other_tools() -> None:
     """What a name becomes does not hang on the other tools; a good one stays."""
-    alone, among = ToolNames(("a.b",)), ToolNames(("x", "ä" * 80, "a.b"))
+    alone = ToolNames(("a.b",))
+    among = ToolNames(("x", "ä" * 80, "a.b"))
 
     assert alone.sent_name("a.b") == among.sent_name("a.b")
     assert re.fullmatch(r"a_b_[0-9a-f]{12}", alone.sent_name("a.b"))

@@ -184,7 +184,8 @@ def work_for(megabytes: int) -> Work:
 
 def test_long_line_is_joined_once() -> None:
     """A line of megabytes costs one copy, not one for each piece that arrives."""
-    short, long = work_for(1), work_for(4)
+    short = work_for(1)
+    long = work_for(4)
     assert (short.joins, short.glued) == (long.joins, long.glued)
     assert short.joins <= 3
     assert short.glued == 0

@@ -14,6 +14,7 @@ from owui_chat.input.attachments import (
     part_or_note,
     question_index,
     resolve_images,
+    svg_notice,
 )
 from owui_chat.messages import (
     AssistantText,
@@ -143,6 +144,37 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
 def test_request_without_files_has_no_attachments(metadata: Json) -> None:
     """Most have none."""
     assert attached(chat_of(1), {}, metadata) == {}
+
+
+def test_attachment_without_a_name_has_an_empty_one() -> None:
+    nameless = {**pdf("a.pdf"), "name": None}
+
+    found = attached(chat_of(1), tree([nameless]), {"user_message_id": "q0"})
+
+    assert found == {0: [""]}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        ([], ""),
+        (["application/pdf"], ""),
+        (["image/svg+xml"], "a0"),
+        (["image/svg+xml", "image/png", "image/svg+xml"], "a0, a2"),
+    ],
+)
+def test_attached_svg_is_announced_as_text(kinds: list[str], told: str) -> None:
+    """The page attaches it as a file, and the host sends its source."""
+    files = [pdf(f"a{n}", content_type=kind) for n, kind in enumerate(kinds)]
+    metadata = {"user_message_id": "q0"}
+    messages = tree(files)
+    parts = attach_stored_messages(chat_of(1), messages, metadata)
+
+    notice = svg_notice(attach_files(parts, messages, metadata))
+
+    assert notice.partition(" as text")[0] == (
+        f"The model reads {told}" if told else ""
+    )
 
 
 def test_what_counts_as_attached() -> None:

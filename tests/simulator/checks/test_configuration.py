@@ -12,7 +12,8 @@ pytestmark = pytest.mark.asyncio
 USER = {"type": "message", "role": "user", "content": "Hello"}
 MORE = {"type": "message", "role": "user", "content": "Go on"}
 LONG = {"role": "user", "content": "rain " * 1200}
-SOL, LAST = "gpt-6.1-sol", "gpt-6.2-sol"
+SOL = "gpt-6.1-sol"
+LAST = "gpt-6.2-sol"
 OLD = "gpt-5.6-sol"
 SCHEMA = {
     "type": "object",
@@ -48,7 +49,7 @@ def added(*tools: Any, role: str = "developer") -> dict[str, Any]:
 
 def allowed(*tools: Any, mode: str = "auto") -> dict[str, Any]:
     """Return a choice that leaves all other tools out."""
-    named = [{k: one[k] for k in ("type", "name") if k in one} for one in tools]
+    named = [{k: tool[k] for k in ("type", "name") if k in tool} for tool in tools]
     return {"type": "allowed_tools", "mode": mode, "tools": named}
 
 

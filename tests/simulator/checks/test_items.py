@@ -44,8 +44,8 @@ async def answered(client: Client, said: str = "Hello", **more: Any) -> list[Any
     heard = await client.ask(said, **more)
     output = heard.body["output"]
     return [
-        {k: v for k, v in one.items() if k != "status" or one["type"] == "message"}
-        for one in output
+        {k: v for k, v in item.items() if k != "status" or item["type"] == "message"}
+        for item in output
     ]
 
 

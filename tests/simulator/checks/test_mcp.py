@@ -125,7 +125,8 @@ async def test_approvals_come_in_pairs(
 
 
 @pytest.mark.parametrize(
-    "name", [one.name for one in MCP_SCENARIOS if one.name not in NOT_STORED]
+    "name",
+    [scenario.name for scenario in MCP_SCENARIOS if scenario.name not in NOT_STORED],
 )
 def test_every_event_is_one_that_the_package_knows(name: str) -> None:
     """Also in the responses that follow the answers of the client."""
@@ -161,7 +162,7 @@ async def test_a_call_that_is_sent_back_is_not_read(client: Client) -> None:
     bare = await client.ask([USER], tools=[CLOCKS])
     given = await client.ask([call, USER], tools=[CLOCKS])
 
-    tokens = [one.body["usage"]["input_tokens"] for one in (bare, given)]
+    tokens = [answer.body["usage"]["input_tokens"] for answer in (bare, given)]
     assert tokens[0] == tokens[1]
 
 
@@ -174,13 +175,14 @@ async def test_an_approval_decides_about_the_call(
     said = {"role": "user", "content": "sim:mcp-approval"}
     first = await client.ask([said], tools=[CLOCKS])
     output = first.body["output"]
-    answers = [{**one, "approve": approve} for one in build_client_answers(output)]
+    answers = [{**item, "approve": approve} for item in build_client_answers(output)]
     sent = [strip_item(item) for item in output]
     second = await client.ask([said, *sent, *answers], tools=[CLOCKS])
 
-    calls = [one for one in second.body["output"] if one["type"] == "mcp_call"]
+    calls = [item for item in second.body["output"] if item["type"] == "mcp_call"]
     request = output[-1]["id"]
-    assert [one["approval_request_id"] for one in calls] == [request] * approve
+    approved = [item["approval_request_id"] for item in calls]
+    assert approved == ([request] if approve else [])
 
 
 @pytest.mark.asyncio

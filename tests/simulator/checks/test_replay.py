@@ -8,7 +8,8 @@ from upstream.simulated import Client
 
 USER = {"role": "user", "content": "Hello"}
 MORE = {"role": "user", "content": "Go on, in JSON"}
-OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
+OLD = "gpt-5.6-sol"
+NEW = "gpt-6.2-sol"
 KEEP = (
     "type",
     "summary",
@@ -24,7 +25,7 @@ KEEP = (
 
 def bare(items: list[Any]) -> list[Any]:
     """Return output items as a careful client sends them back."""
-    return [{name: one[name] for name in KEEP if name in one} for one in items]
+    return [{name: item[name] for name in KEEP if name in item} for item in items]
 
 
 async def first_turn(client: Client, model: str, **more: Any) -> list[Any]:
@@ -301,9 +302,9 @@ async def test_reasoning_between_tool_rounds_fits(client: Client) -> None:
         heard = await client.ask(items, model=NEW, tools=[tool])
         items += bare(heard.body["output"])
         items += [
-            {"type": "function_call_output", "call_id": one["call_id"], "output": "x"}
-            for one in heard.body["output"]
-            if one["type"] == "function_call"
+            {"type": "function_call_output", "call_id": item["call_id"], "output": "x"}
+            for item in heard.body["output"]
+            if item["type"] == "function_call"
         ]
         assert heard.body["input_transformations"] == []
     heard = await second_turn(client, items, NEW, tools=[tool])

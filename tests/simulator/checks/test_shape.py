@@ -16,7 +16,7 @@ FUNCTION = {
     "strict": False,
 }
 CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
-SEARCH = {
+SEARCHED = {
     "type": "web_search_call",
     "id": "ws_1",
     "status": "completed",
@@ -45,7 +45,7 @@ UNKNOWN = [
     ({"input": [{"role": "user", "content": "x", "name": "n"}]}, "input[0].name"),
     ({"input": [{"role": "user", "content": "x", "id": "msg_1"}]}, "input[0].id"),
     ({"input": [{**CALL, "mood": 1}]}, "input[0].mood"),
-    ({"input": [SEARCH]}, "input[0].action.sources"),
+    ({"input": [SEARCHED]}, "input[0].action.sources"),
     ({"tools": [{**FUNCTION, "mood": 1}]}, "tools[0].mood"),
     ({"text": {"format": {"type": "text", "x": 1}}}, "text.format.x"),
     ({"stream_options": {"include_usage": True}}, "stream_options.include_usage"),
@@ -155,19 +155,12 @@ TAKEN_TOOLS = [
 
 TOO_LONG = "x" * 10_485_761
 PART = {"type": "input_text", "text": TOO_LONG}
+LONG_CALL = {**CALL, "arguments": "x" * 1_048_577}
 TEXTS = [
     ({"input": TOO_LONG}, "string_above_max_length", "input"),
     ({"instructions": TOO_LONG}, "string_above_max_length", "instructions"),
-    (
-        {"input": [user([PART])]},
-        "string_above_max_length",
-        "input[0].content[0].text",
-    ),
-    (
-        {"input": [{**CALL, "arguments": "x" * 1_048_577}]},
-        "string_above_max_length",
-        ARGUMENTS,
-    ),
+    ({"input": [user([PART])]}, "string_above_max_length", "input[0].content[0].text"),
+    ({"input": [LONG_CALL]}, "string_above_max_length", ARGUMENTS),
 ]
 REFUSED = [
     *((fields, "unknown_parameter", path, UNKNOWN_WORDS) for fields, path in UNKNOWN),

@@ -87,10 +87,10 @@ async def test_a_part_is_refused_wherever_it_stands(client: Client, name: str) -
 
     heard = [await client.post(body) for _ in range(2)]
 
-    for one in heard:
-        assert one.status == 400
-        assert (one.error["param"], one.error["code"]) == (param, code)
-        assert param in one.error["message"] or code.startswith("invalid_function")
+    for answer in heard:
+        assert answer.status == 400
+        assert (answer.error["param"], answer.error["code"]) == (param, code)
+        assert param in answer.error["message"] or code.startswith("invalid_function")
 
 
 async def test_a_request_without_the_part_passes(client: Client) -> None:
@@ -128,7 +128,7 @@ async def test_refusal_names_its_part_where_the_form_has_it(
         assert heard.status == 200
         *begun, last = heard.events
         told = ["error"] if delivery == "both" else []
-        assert [one["type"] for one in begun] == [
+        assert [event["type"] for event in begun] == [
             "response.created",
             "response.in_progress",
             *told,

@@ -35,7 +35,7 @@ async def test_the_next_attempt_works(
     answered = await client.stream()
 
     for heard in failed:
-        assert [one["type"] for one in heard.events] == BEGUN + last
+        assert [event["type"] for event in heard.events] == BEGUN + last
         assert heard.events[2]["item"]["summary"] == []
         assert (code in heard.raw.decode()) == bool(last)
     assert "This is turn 1" in answered.text

@@ -66,7 +66,7 @@ async def test_answers_that_begin_together(client: Client) -> None:
 
         heard = await asyncio.gather(early, client.stream("sim:short,together=2"))
 
-        assert [one.status for one in heard] == [200, 200]
+        assert [answer.status for answer in heard] == [200, 200]
 
 
 async def test_a_stalled_json_answer_is_left_by_the_client(client: Client) -> None:
@@ -132,7 +132,8 @@ async def test_other_headers_of_a_refusal(client: Client) -> None:
 async def test_a_status_on_any_scenario(client: Client) -> None:
     """status=CODE goes with every scenario; without Retry-After none is sent."""
     body = client.body("sim:refusal,status=429,times=1")
-    first, second = await client.post(body), await client.post(body)
+    first = await client.post(body)
+    second = await client.post(body)
 
     assert (first.status, first.error["code"]) == (429, "rate_limit_exceeded")
     assert "Retry-After" not in first.headers

@@ -48,7 +48,7 @@ async def test_a_stream_that_ends_so(client: Client, name: str) -> None:
 
     last = heard.events[-1]
     error = last.get("error") or last.get("response", last).get("error") or last
-    assert any(one["type"] == "response.output_text.delta" for one in heard.events)
+    assert any(event["type"] == "response.output_text.delta" for event in heard.events)
     assert error["code"] == HEADER
     assert HEADER in error["message"]
     assert "costs 5 $tool" in error["message"]

@@ -28,7 +28,7 @@ def kinds(heard: Any) -> list[str]:
     return [item["type"] for item in heard.body["output"]]
 
 
-@pytest.mark.parametrize("name", [one.name for one in MADE_SCENARIOS])
+@pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
 @pytest.mark.parametrize("include", [OUTPUTS, []])
 async def test_events_are_the_packages(
     client: Client, name: str, include: list[str]
@@ -42,7 +42,7 @@ async def test_events_are_the_packages(
     assert heard.events[-1]["type"] == "response.completed"
 
 
-@pytest.mark.parametrize("name", [one.name for one in MADE_SCENARIOS])
+@pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
 async def test_tool_that_is_not_offered_is_not_used(client: Client, name: str) -> None:
     """The model says that it has none."""
     assert kinds(await client.ask(f"sim:{name}")) == ["message"]
@@ -64,8 +64,8 @@ async def test_picture_is_darker_for_each_that_was_given(client: Client) -> None
     second = await client.ask(given, tools=[DRAW])
 
     drawn = [heard.body["output"][1] for heard in (first, second)]
-    assert [one["result"] for one in drawn] == [draw_picture(200), draw_picture(140)]
-    assert [one["action"] for one in drawn] == ["generate", "edit"]
+    assert [item["result"] for item in drawn] == [draw_picture(200), draw_picture(140)]
+    assert [item["action"] for item in drawn] == ["generate", "edit"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

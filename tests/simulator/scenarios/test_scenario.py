@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.options import UnknownOption, find_spec, parse_spec
-from upstream.simulated import Client
+from upstream.simulated import Client, bare
 
 FUNCTION = {
     "type": "function",
@@ -105,10 +105,7 @@ async def test_a_tool_is_called_then_its_output_is_used(client: Client) -> None:
     """The request that carries the outputs gets the second response."""
     first = await client.ask([USER], tools=[FUNCTION])
     reasoning, call = first.body["output"]
-    sent = [
-        {k: v for k, v in one.items() if k not in ("id", "status")}
-        for one in (reasoning, call)
-    ]
+    sent = bare([reasoning, call])
     output = {
         "type": "function_call_output",
         "call_id": call["call_id"],
@@ -171,7 +168,7 @@ async def test_a_header_wins_over_a_word(client: Client) -> None:
 
     assert by_default.text == "Turn 1. I was given 0 reasoning items back."
     assert by_word.body["output"][1]["content"][0]["type"] == "refusal"
-    assert [one.scenario for one in client.simulator.requests] == [
+    assert [request.scenario for request in client.simulator.requests] == [
         "short",
         "refusal",
         "incomplete",

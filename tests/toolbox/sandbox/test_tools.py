@@ -193,7 +193,8 @@ async def test_chats_are_apart(chat: Chat) -> None:
     await nobody.run("open('lost', 'w')")
 
     seen = [
-        (await one.run("import os\nos.listdir()")).result for one in (other, nobody)
+        (await lonely.run("import os\nos.listdir()")).result
+        for lonely in (other, nobody)
     ]
 
     assert seen == [[], []]
@@ -419,7 +420,7 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
 
     told = [await chat.tools.receive(chat.name, "f-1", "a.txt", read) for _ in range(3)]
 
-    assert [one.text for one in told[:2]] == ["Error: It is gone."] * 2
+    assert [answer.text for answer in told[:2]] == ["Error: It is gone."] * 2
     assert (await chat.run("open('a.txt').read()")).result == "rain"
 
 

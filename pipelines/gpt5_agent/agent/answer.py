@@ -1,0 +1,400 @@
+"""An answer of the agent: the loop of `openai_responses`, with the agent's own events.
+
+A round is one response of the model with its calls. Where the host has to run a call or
+ask a person, the run ends early and the host calls the agent again. The strategies
+`gpt5_function_calling` and `gpt5_react` are one loop under two names.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing
+from functools import partial
+
+from gpt5_agent.agent.calls import ChatJudge
+from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
+from gpt5_agent.agent.learning import RepairLearning
+from gpt5_agent.agent.preparation import PreparedRun, prepare_run
+from gpt5_agent.agent.steps import StepLog
+from gpt5_agent.events import (
+    AgentEvent,
+    ExecutionEnded,
+    NewMessage,
+    ReadyForInput,
+    RoundEnded,
+    StateChanged,
+    StepEnded,
+    StepStarted,
+)
+from gpt5_agent.request import AgentRequest
+from openai_responses.clock import utc_today
+from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
+from openai_responses.errors import ResponsesError
+from openai_responses.items import Item, is_call, part_text
+from openai_responses.json_input import count_entries
+from openai_responses.long_work import run_work
+from openai_responses.loop.attempts import Attempts
+from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.run import (
+    Provider,
+    RoundDone,
+    RoundEvent,
+    RoundStarted,
+    run_rounds,
+)
+from openai_responses.loop.spending import Spending
+from openai_responses.loop.tools import ToolResult, tool_error
+from openai_responses.models.resolve import resolve_model
+from openai_responses.models.usage import Usage, add_usage, cost_of_run
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.tools import next_tool_choice
+from openai_responses.transport.stream import ItemAdded, ItemDone
+from strategies.limits import build_budget
+from strategies.merged_calls import MergingProvider
+from strategies.metadata import RunMetadata
+from strategies.thoughts import read_answer_text
+
+
+class _Agent:
+    """One run, and how its rounds are shown.
+
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last response.
+    """
+
+    def __init__(
+        self,
+        request: AgentRequest,
+        prepared: PreparedRun,
+        provider: Provider,
+        spending: Spending,
+        steps: StepLog,
+    ) -> None:
+        self.is_over = True
+        self.answer: list[Item] = []
+        self._request = request
+        self._prepared = prepared
+        self._provider = MergingProvider(provider)
+        self._spending = spending
+        self._steps = steps
+        self._judge = ChatJudge(request, prepared, spending)
+        self._learning = RepairLearning(request, prepared)
+        self._run_end = RunDone(COMPLETED)
+        self._round: RoundDone | None = None
+        """The last response that is complete."""
+        self._round_began = 0.0
+        self._delegated: Usage | None = None
+        """What tasks used behind the end of the last response."""
+        self._round_step: StepStarted | None = None
+        self._model_step: StepStarted | None = None
+        self._call_steps: dict[str, StepStarted] = {}
+
+    def take_notes(self) -> list[str]:
+        """Return what people should know of this answer."""
+        request = self._request
+        notes = [notice for notice in request.notices if request.is_new(notice)]
+        if self._prepared.note:
+            notes.append(self._prepared.note)
+        return notes
+
+    def build_run_end(self) -> RunDone:
+        """Return how the run ended, with all its output, and what this call cost."""
+        spending = self._spending
+        cost = None
+        if spending.own_usages:
+            facts = resolve_model(self._request.parameters.model).facts
+            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
+        return RunDone(
+            ending=self._run_end.ending,
+            usage=spending.usage,
+            last_usage=spending.last_usage,
+            output=self._run_end.output,
+            trace=self._run_end.trace,
+            cost=cost,
+        )
+
+    async def run(self) -> AsyncGenerator[AgentEvent, None]:
+        """Run round after round; yield what happens."""
+        for source in self._prepared.sources:
+            yield source
+        open_calls = [
+            item for item in self._prepared.earlier_rounds.open_turn if is_call(item)
+        ]
+        if open_calls:
+            yield self._start_round(self._spending.rounds, may_call=False)
+        rounds = run_rounds(
+            self._build_request(),
+            self._provider,
+            self._judge.build_toolset(self._request),
+            self._spending,
+            open_calls,
+        )
+        async with aclosing(self._steps.follow(rounds)) as events:
+            async for event in events:
+                for shown in self._show(event):
+                    yield shown
+
+    def _build_request(self) -> ResponsesRequest:
+        """Return the first request.
+
+        A choice that forces a tool holds until tools ran once.
+        """
+        request = self._learning.repaired_request()
+        if self._prepared.earlier_rounds.is_continuation:
+            choice = next_tool_choice(request.tool_choice)
+            request = request.model_copy(update={"tool_choice": choice})
+        return request
+
+    def _show(
+        self, event: RunEvent | RoundEvent | StepStarted | StepEnded
+    ) -> Iterator[AgentEvent]:
+        """Yield what is shown of an event of the run."""
+        match event:
+            case RoundStarted():
+                yield from self._begin_round(event)
+            case RoundDone():
+                yield from self._end_response(event)
+            case StepStarted() | StepEnded():
+                yield event
+            case RunDone():
+                self._learning.note(event)
+                yield from self._end_run(event)
+            case _:
+                self._learning.note(event)
+                yield from self._show_event(event)
+
+    def _show_event(self, event: RunEvent) -> Iterator[AgentEvent]:
+        """Yield an event of the loop; calls have the names of their tools."""
+        match event:
+            case ItemAdded() if is_call(event.item):
+                if event.item is self._judge.question:
+                    yield from self._judge.requests
+                yield event._replace(item=self._rename(event.item))
+            case ItemDone() if is_call(event.item):
+                yield event._replace(item=self._rename(event.item))
+                if event.item is self._judge.question:
+                    yield StateChanged("waiting_for_confirmation")
+            case ToolOutput():
+                yield event
+                yield from self._end_call(event)
+            case _:
+                yield event
+
+    def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
+        """Return the step of a round that begins."""
+        step = self._steps.start("round", f"ROUND {number}", may_call=may_call)
+        self._round_step = step
+        return step
+
+    def _begin_round(self, event: RoundStarted) -> Iterator[AgentEvent]:
+        """Yield that the model is asked."""
+        if self._round_step:
+            yield self._steps.end(self._round_step)
+        self._delegated = self._spending.take_delegated()
+        self._round_began = self._spending.seconds
+        yield StateChanged("thinking")
+        round_step = self._start_round(event.number, may_call=event.may_call)
+        yield round_step
+        label = f"{self._prepared.model.id} Thought"
+        self._model_step = self._steps.start("model", label, parent=round_step.id)
+        yield self._model_step
+
+    def _end_response(self, event: RoundDone) -> Iterator[AgentEvent]:
+        """Yield that the model has answered, and the steps of the calls that are made."""
+        judgment = event.judgment
+        self.is_over = not judgment.is_open
+        self._round = event
+        if self._model_step:
+            self.answer = [item for _, item in event.items]
+            yield self._steps.end(
+                self._model_step, usage=event.usage, failed=event.is_failure
+            )
+            self._model_step = None
+            if not event.is_failure:
+                yield self._build_round_end(event)
+        if judgment.question:
+            return
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        if made:
+            yield StateChanged("executing_tool")
+        for call in made:
+            step = self._steps.start(
+                "tool",
+                f"CALL {self._rename(call)['name']}",
+                parent=self._round_step.id if self._round_step else "",
+                detail=str(call.get("arguments", "")),
+            )
+            self._call_steps[call["call_id"]] = step
+            yield step
+
+    def _end_call(self, event: ToolOutput) -> Iterator[AgentEvent]:
+        """Yield the end of the step of a call, if it was made."""
+        step = self._call_steps.pop(event.item["call_id"], None)
+        if step:
+            detail = _output_text(event.item["output"])
+            yield self._steps.end(step, failed=event.failed, detail=detail)
+
+    def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
+        """Yield the end of the last round; its calls may be left to the host.
+
+        A task that was stopped for its safety ends the answer: OpenAI's guide "Safety
+        checks: misalignment monitoring" has clients stop all that belongs to the request.
+        The host does not call again either.
+        """
+        self._run_end = event
+        if self._spending.stopped:
+            self.is_over = True
+        elif self._round and not self._round.judgment.question:
+            yield from self._leave_calls(self._round)
+        if self._round_step:
+            yield self._steps.end(self._round_step, failed=event.ending.is_failure)
+
+    def _leave_calls(self, last: RoundDone) -> Iterator[AgentEvent]:
+        """Yield that the host makes calls, and the notes again if others were made."""
+        verdicts = last.judgment.verdicts
+        left = [verdict for verdict in verdicts if verdict.is_left]
+        if left:
+            yield StateChanged("waiting_for_tools")
+        if left and last.items and len(left) < len(verdicts):
+            yield self._build_round_end(last)
+
+    def _build_round_end(self, event: RoundDone) -> RoundEnded:
+        """Return the end of a round, with the notes for later rounds."""
+        tasks = add_usage(self._delegated, self._spending.delegated_usage)
+        usage = add_usage(event.usage, tasks)
+        notes = {
+            "style": self._prepared.style,
+            "usage": usage._asdict() if usage else {},
+            "seconds": round(self._spending.seconds - self._round_began, 3),
+            "failed": self._judge.failed_calls(),
+            "allowed": sorted(self._judge.new_permissions),
+        }
+        return RoundEnded(
+            name=str(event.number),
+            items=event.items,
+            notes=notes,
+            continues=not self.is_over,
+        )
+
+    def _rename(self, call: Item) -> Item:
+        """Return a call under the name of its tool."""
+        own_name = self._prepared.names.own_name
+        return {**call, "name": own_name(str(call["name"]))}
+
+
+def _output_text(output: str | list[Item]) -> str:
+    """Return the text of an output, without its pictures."""
+    if isinstance(output, str):
+        return output
+    return "\n".join(part_text(part) for part in output)
+
+
+MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
+
+
+def connect_provider(
+    request: AgentRequest, prepared: PreparedRun  # noqa: ARG001
+) -> Provider:
+    """Return the Responses API at the request's endpoint."""
+    return Attempts(request.endpoint, request.connections, request.limits)
+
+
+async def run_agent(
+    request: AgentRequest, make_provider: MakeProvider = connect_provider
+) -> AsyncGenerator[AgentEvent, None]:
+    """Answer a question; yield what happens.
+
+    An invalid request is an ending, not an exception. Exactly one RunDone comes;
+    ReadyForInput is the last event, unless the host has to go on first.
+    """
+    spending = Spending(build_budget(request.parameters))
+    agent: _Agent | None = None
+    kind = "cancelled"
+    try:
+        try:
+            agent = await _start_agent(request, make_provider, spending)
+        except ResponsesError as refused:
+            ended = RunDone(ending_of_exception(refused, has_begun=False))
+        else:
+            async with aclosing(agent.run()) as events:
+                async for event in events:
+                    yield event
+            ended = agent.build_run_end()
+        kind = ended.ending.kind
+        if agent is not None and not agent.is_over:
+            yield ended
+            return
+        text = read_answer_text(agent.answer) if agent else ""
+        notes = agent.take_notes() if agent else []
+        metadata = _build_metadata(request, spending, kind)
+        for event in _final_events(ended, text, metadata, notes):
+            yield event
+    finally:
+        if agent is None or agent.is_over:
+            request.on_end(_build_metadata(request, spending, kind))
+
+
+async def _start_agent(
+    request: AgentRequest, make_provider: MakeProvider, spending: Spending
+) -> _Agent:
+    """Return the agent for a request; raises ResponsesError."""
+    steps = StepLog(request.log, debug=request.debug)
+
+    async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
+        task_steps = steps.begin_task()
+        prepared = prepare_run(task)
+        provider = make_provider(task, prepared)
+        agent = _Agent(task, prepared, provider, task_spending, task_steps)
+        async with aclosing(agent.run()) as events:
+            async for event in events:
+                steps.report(event)
+        ended = agent.build_run_end()
+        if ended.ending.code == MISALIGNMENT:  # its words are for people, not a model
+            task_spending.stop(ended)
+            return tool_error("the task was stopped.")
+        if ended.ending.is_failure:
+            return tool_error(ended.ending.sentence)
+        return ToolResult(read_answer_text(agent.answer))
+
+    own = request.own_tools
+    if own.delegates:
+        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
+        tools = (DelegateTool(request, spending, run_task, slots), *own.tools)
+        request = request._replace(own_tools=own._replace(tools=tools))
+    size = count_entries(request.messages, 3)
+    prepared = await run_work(size, partial(prepare_run, request))
+    spending.add_earlier(prepared.earlier_rounds.spending)
+    provider = make_provider(request, prepared)
+    return _Agent(request, prepared, provider, spending, steps)
+
+
+def _final_events(
+    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
+) -> Iterator[AgentEvent]:
+    """Yield what ends an answer that is complete."""
+    failed = ended.ending.is_failure
+    if text and not failed:
+        yield NewMessage(text)
+    yield ExecutionEnded(metadata)
+    for note in notes:  # the page shows the last line of all
+        yield Status(note)
+    yield ended
+    yield StateChanged("failed" if failed else "idle")
+    yield ReadyForInput()
+
+
+def _build_metadata(
+    request: AgentRequest, spending: Spending, ending: str
+) -> RunMetadata:
+    """Return what an answer took; the price is 0 if it is unknown."""
+    model = resolve_model(request.parameters.model)
+    price = cost_of_run(spending.usages, model.facts, (), utc_today())
+    return RunMetadata(
+        strategy=request.strategy,
+        model=model.id,
+        ending=ending,
+        rounds=spending.rounds,
+        tool_calls=spending.calls,
+        latency=spending.seconds,
+        price=price or 0.0,
+        usage=spending.total_usage,
+    )

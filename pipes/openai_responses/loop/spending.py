@@ -1,0 +1,180 @@
+"""What a run may take, and what it has taken so far.
+
+A run that a host continues (it makes some calls and asks again with their outputs) goes
+on from what the earlier rounds of the same answer took.
+A task that a run gives away has a budget of its own, and counts for the run, too.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+from openai_responses.loop.events import RunDone
+from openai_responses.models.usage import Usage, add_usage
+
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit that is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last one are
+    refused, so that the model hears of the limit, unless it is the only one; then one
+    response without tools follows. `seconds` are those of the model and of the tools
+    that run here, without the time of people.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+
+
+class Spending:
+    """The sums of a run against its budget.
+
+    `usages` are those of all responses, the earlier rounds together as the first one.
+    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
+    was last taken.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        """Start the clock."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        self.delegated_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self._earlier_usage = earlier.usage
+        self._started_at -= earlier.seconds
+        if earlier.usage is not None:
+            self.usages.append(earlier.usage)
+
+    def begin_round(self) -> int:
+        """Count a response that is asked for; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return add_usage(self._earlier_usage, self.usage) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included."""
+        return self._now() - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person decides."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._started_at += self._now() - began
+
+    def limit_of_round(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the model may not call tools, if any."""
+        if number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the calls of a round are refused, if any."""
+        is_last_of_many = number == self._budget.rounds > 1
+        if is_last_of_many or number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, also by the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if 0 < max_tokens <= self.total_usage.total:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks as soon as their calls have."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """How a run was stopped that belongs to this answer; nothing may go on."""
+        return self._parent.stopped if self._parent else self._stop

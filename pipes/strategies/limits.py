@@ -1,0 +1,37 @@
+"""The budget of a strategy, and what the model reads when it is used up.
+
+The texts about rounds and failures are the seed's
+(docs/reference/pipelines-server.md, "Texts for the model").
+"""
+
+from openai_responses.loop.spending import Budget
+from openai_responses.loop.tools import CallTexts
+from strategies.guard import TOOL_FAILED_TEXT
+from strategies.parameters import StrategyParameters
+
+MAX_CALLS = 1000
+"""Of one answer; 30 rounds of many calls at once stay below it."""
+
+
+def build_budget(parameters: StrategyParameters) -> Budget:
+    """Return how much an answer may take."""
+    return Budget(
+        rounds=parameters.rounds,
+        calls=MAX_CALLS,
+        seconds=parameters.maximum_seconds,
+        tokens=parameters.maximum_tokens,
+    )
+
+
+def build_call_texts(parameters: StrategyParameters) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made."""
+    return CallTexts(
+        failed=TOOL_FAILED_TEXT,
+        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        "tool '{tool}'. Please consider increasing the iteration limit.",
+        calls=f"Call limit ({MAX_CALLS}) reached. Cannot call tool '{{tool}}'.",
+        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
+        "tool '{tool}'.",
+        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
+        "'{tool}'.",
+    )

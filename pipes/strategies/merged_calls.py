@@ -1,0 +1,84 @@
+"""Answers in which each call occurs once (R12).
+
+A call without an id or a name is dropped. A call that arrives twice counts once, in its
+last form, at its first place.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractContextManager, aclosing
+
+from openai_responses.items import Item, is_call
+from openai_responses.loop.events import ModelAnswer, RunEvent
+from openai_responses.loop.run import Provider
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
+
+
+class MergingProvider:
+    """A provider whose answers have each call once."""
+
+    def __init__(self, provider: Provider) -> None:
+        """Take the answers of another provider."""
+        self._provider = provider
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, without the calls that are dropped, then the answer."""
+        calls = _MergedCalls()
+        async with aclosing(self._provider.generate(request, first_index)) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    yield part._replace(items=calls.merge(part.items))
+                    continue
+                event = calls.check(part)
+                if event is not None:
+                    yield event
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+        return self._provider.paused()
+
+
+class _MergedCalls:
+    """The calls of one answer, by their ids."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, int] = {}
+        self._dropped: set[int] = set()
+
+    def check(self, event: RunEvent) -> RunEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
+        if not isinstance(event, ItemEvent):
+            return event
+        match event:
+            case ItemAdded() if is_call(event.item):
+                return self._begin(event)
+            case ItemDone() if is_call(event.item):
+                index = self._find(event.item)
+                return None if index is None else event._replace(output_index=index)
+        return None if event.output_index in self._dropped else event
+
+    def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
+        """Return the items of the answer, each call once."""
+        merged: dict[int, Item] = {}
+        for index, item in items:
+            first_index = self._find(item) if is_call(item) else index
+            if first_index is not None:
+                merged[first_index] = item
+        return tuple(sorted(merged.items()))
+
+    def _begin(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
+        call_id = str(event.item.get("call_id") or "")
+        if call_id and event.item.get("name") and call_id not in self._indexes:
+            self._indexes[call_id] = event.output_index
+            return event
+        self._dropped.add(event.output_index)
+        return None
+
+    def _find(self, call: Item) -> int | None:
+        """Return the index under which a call is shown; None if it is dropped."""
+        if not call.get("name"):
+            return None
+        return self._indexes.get(str(call.get("call_id")))

@@ -1,0 +1,238 @@
+"""Calls that a judge refuses, leaves to the host, or puts to a person."""
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from event_loops.skipping_loop import run_skipping
+from openai_responses.items import Item, is_call
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
+from openai_responses.loop.run import (
+    RoundDone,
+    RoundEvent,
+    RoundStarted,
+    run_rounds,
+)
+from openai_responses.loop.spending import Budget, EarlierSpending, Spending
+from openai_responses.loop.tools import (
+    Judgment,
+    ToolResult,
+    Toolset,
+    Verdict,
+    output_item,
+)
+from openai_responses.transport.stream import ItemAdded, ItemDone
+from runs.against_server import asking
+from runs.sample import call, message, reasoning
+from runs.scripted import ScriptedProvider
+from runs.tools import CITY, MemoryTools
+
+TOOLS: list[Item] = [{"type": "function", "name": "get_weather", "parameters": CITY}]
+REQUEST = asking("Weather?").model_copy(update={"tools": TOOLS})
+SAID = message("9", "It rains.")
+CALLS = [call("1"), call("2"), call("3")]
+REFUSED = ToolResult("no", failed=True)
+QUESTION = {**call("question"), "name": "ask_user"}
+
+Decide = Callable[[Item], Verdict]
+
+
+class Judge:
+    """Decides by a function; `judged` are the calls that it was asked about."""
+
+    def __init__(
+        self, decide: Decide = Verdict, *, holds: bool = False, asks: bool = False
+    ) -> None:
+        self.holds_calls = holds
+        self.judged: list[Item] = []
+        self._decide = decide
+        self._asks = asks
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Decide about each call."""
+        self.judged += calls
+        verdicts = [self._decide(call) for call in calls]
+        return Judgment(verdicts, QUESTION if self._asks else None)
+
+
+def by_number(**verdicts: str) -> Decide:
+    """Refuse or leave the calls with these ids, make the others."""
+
+    def decide(call: Item) -> Verdict:
+        match verdicts.get(str(call["call_id"])):
+            case "refuse":
+                return Verdict(call, REFUSED)
+            case "leave":
+                return Verdict(call, is_left=True)
+        return Verdict(call)
+
+    return decide
+
+
+class Round:
+    """A run of rounds with a scripted model and tools in memory."""
+
+    def __init__(self, judge: Judge, *answers: Sequence[Item], **more: Any) -> None:
+        self.tools = MemoryTools()
+        self.model = ScriptedProvider(*answers)
+        self._toolset = Toolset(self.tools, judge=judge)
+        self._more = more
+
+    def report(self) -> list[RunEvent | RoundEvent]:
+        """Return all that the run reports."""
+        return run_skipping(self._run())
+
+    async def _run(self) -> list[RunEvent | RoundEvent]:
+        more = dict(self._more)
+        earlier = more.pop("earlier", None)
+        if earlier:
+            more["spending"] = Spending(Budget())
+            more["spending"].add_earlier(earlier)
+        events = run_rounds(REQUEST, self.model, self._toolset, **more)
+        async with aclosing(events):
+            return [event async for event in events]
+
+
+def outputs(events: Sequence[object]) -> dict[str, object]:
+    """What the calls got, by their ids and in order."""
+    return {
+        event.item["call_id"]: event.item["output"]
+        for event in events
+        if isinstance(event, ToolOutput)
+    }
+
+
+def shown_calls(events: Sequence[object]) -> list[str]:
+    """The ids of the calls that are shown, in order."""
+    return [
+        event.item["call_id"]
+        for event in events
+        if isinstance(event, ItemDone) and is_call(event.item)
+    ]
+
+
+def test_refused_calls_are_answered_in_their_order() -> None:
+    """Between those that are made; the model reads why."""
+    judge = Judge(by_number(call_2="refuse"))
+    round_ = Round(judge, CALLS, [SAID])
+
+    events = round_.report()
+
+    assert outputs(events) == {
+        "call_1": "Rain in Bern.",
+        "call_2": "no",
+        "call_3": "Rain in Bern.",
+    }
+    assert list(outputs(events)) == ["call_1", "call_2", "call_3"]
+    assert len(round_.tools.called) == 2
+    sent, _ = round_.model.asked[1]
+    assert [item.get("output") for item in sent[-3:]] == list(outputs(events).values())
+
+
+def test_calls_that_are_left_end_the_run() -> None:
+    """Those that are ours are made first; the model is not asked again."""
+    judge = Judge(by_number(call_1="leave", call_3="refuse"))
+    round_ = Round(judge, CALLS)
+
+    events = round_.report()
+
+    assert outputs(events) == {"call_2": "Rain in Bern.", "call_3": "no"}
+    assert len(round_.model.asked) == 1
+    [done] = [event for event in events if isinstance(event, RoundDone)]
+    assert done.judgment.is_open
+    ended = events[-1]
+    assert isinstance(ended, RunDone)
+    assert ended.ending.kind == "completed"
+    assert [item for item in ended.output if is_call(item)] == CALLS
+
+
+def test_repeated_call_is_not_judged() -> None:
+    """It is refused at its place, and the judge sees each id once."""
+    judge = Judge()
+    round_ = Round(judge, [call("1"), call("1", id="fc_again"), call("2")], [SAID])
+
+    events = round_.report()
+
+    assert judge.judged == [call("1"), call("2")]
+    answered = [event for event in events if isinstance(event, ToolOutput)]
+    assert [event.failed for event in answered] == [False, True, False]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_calls_are_shown_when_they_are_judged_or_as_they_come(holds: bool) -> None:
+    """What comes before the first call is never held back."""
+    seen: list[str] = []
+
+    class Watching(Judge):
+        async def judge(self, calls: Sequence[Item]) -> Judgment:
+            seen.append("judged")
+            return await super().judge(calls)
+
+    async def watch() -> None:
+        toolset = Toolset(MemoryTools(), judge=Watching(holds=holds))
+        model = ScriptedProvider([reasoning("1"), call("1")], [SAID])
+        async with aclosing(run_rounds(REQUEST, model, toolset)) as events:
+            async for event in events:
+                if isinstance(event, ItemAdded):
+                    seen.append(event.item["type"])
+
+    run_skipping(watch())
+
+    live = ["reasoning", "function_call", "judged", "message"]
+    held = ["reasoning", "judged", "function_call", "message"]
+    assert seen == (held if holds else live)
+
+
+def test_question_takes_the_place_of_the_calls() -> None:
+    """None of them is made or shown; the end of the response comes last."""
+    judge = Judge(by_number(call_2="refuse"), holds=True, asks=True)
+    round_ = Round(judge, [message("1", "May I?"), *CALLS])
+
+    events = round_.report()
+
+    assert round_.tools.called == []
+    assert outputs(events) == {}
+    assert shown_calls(events) == ["call_question"]
+    kinds = [type(event) for event in events]
+    assert kinds[-3:] == [ResponseDone, RoundDone, RunDone]
+    [done] = [event for event in events if isinstance(event, RoundDone)]
+    assert [item for _, item in done.items if is_call(item)] == CALLS
+    assert len(round_.model.asked) == 1
+
+
+EARLIER = EarlierSpending(rounds=1, calls=0, seconds=60.0)
+
+
+def test_run_takes_up_the_calls_of_an_earlier_one() -> None:
+    """They are shown, then made; the model goes on with what they returned."""
+    judge = Judge(by_number(call_2="refuse"), holds=True)
+    round_ = Round(judge, [SAID], open_calls=CALLS[:2], earlier=EARLIER)
+
+    events = round_.report()
+
+    assert judge.judged == CALLS[:2]
+    kinds = [type(event) for event in events[:8]]
+    shown = [ItemAdded, ItemDone]
+    assert kinds == [*shown, *shown, RoundDone, ToolOutput, ToolOutput, RoundStarted]
+    assert outputs(events) == {"call_1": "Rain in Bern.", "call_2": "no"}
+    [(sent, _)] = round_.model.asked
+    first = output_item(CALLS[0], ToolResult("Rain in Bern."))
+    assert sent == [*REQUEST.input, first, output_item(CALLS[1], REFUSED)]
+    numbers = [event.number for event in events if isinstance(event, RoundStarted)]
+    assert numbers == [2]
+    indexes = [event.output_index for event in events if isinstance(event, ItemAdded)]
+    assert indexes == [0, 1, 4]
+
+
+def test_call_that_is_taken_up_may_be_asked_about_again() -> None:
+    """As when a card holds fewer questions than there are calls."""
+    judge = Judge(holds=True, asks=True)
+    round_ = Round(judge, open_calls=CALLS, earlier=EARLIER)
+
+    events = round_.report()
+
+    assert shown_calls(events) == ["call_question"]
+    assert round_.tools.called == []
+    assert round_.model.asked == []

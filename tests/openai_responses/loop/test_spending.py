@@ -1,0 +1,214 @@
+"""What a run may take: at a limit the model answers once more, without tools."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+
+import pytest
+
+from event_loops.skipping_loop import run_skipping
+from openai_responses.endings import MISALIGNMENT, ending_of_failure
+from openai_responses.errors import ApiError
+from openai_responses.items import Item
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.loop.run import RoundEvent, RoundStarted, run_rounds
+from openai_responses.loop.spending import Budget, EarlierSpending, Spending
+from openai_responses.loop.tools import CallLimits, CallTexts, Toolset
+from openai_responses.models.usage import Usage
+from runs.against_server import asking
+from runs.sample import call, message
+from runs.scripted import ScriptedProvider
+from runs.tools import CITY, Json, MemoryTools
+
+TOOLS: list[Item] = [{"type": "function", "name": "get_weather", "parameters": CITY}]
+REQUEST = asking("Weather?").model_copy(update={"tools": TOOLS})
+SAID = message("9", "It rains.")
+TEXTS = CallTexts("failed {tool}", "rounds {tool}", "calls", "seconds {tool}", "tokens")
+
+
+async def seconds_long(_: Json) -> str:
+    """Take two seconds."""
+    await asyncio.sleep(2)
+    return "Rain."
+
+
+class Spender:
+    """A run within a budget; `started` says in which rounds a call was allowed."""
+
+    def __init__(self, budget: Budget, *answers: Sequence[Item]) -> None:
+        self.tools = MemoryTools(get_weather=seconds_long)
+        self.model = ScriptedProvider(*answers)
+        self.outputs: list[object] = []
+        self.started: list[bool] = []
+        self._toolset = Toolset(self.tools, budget=budget, texts=TEXTS)
+
+    def run(self, spending: Spending | None = None) -> RunDone:
+        """Return how the run ended."""
+        return run_skipping(self.spend(spending))
+
+    async def spend(self, spending: Spending | None = None) -> RunDone:
+        """Return how the run ended, in a loop that runs."""
+        ended: RunEvent | RoundEvent | None = None
+        events = run_rounds(REQUEST, self.model, self._toolset, spending)
+        async with aclosing(events):
+            async for event in events:
+                ended = event
+                if isinstance(event, ToolOutput):
+                    self.outputs.append(event.item["output"])
+                if isinstance(event, RoundStarted):
+                    self.started.append(event.may_call)
+        assert isinstance(ended, RunDone)
+        return ended
+
+
+CASES = {
+    "rounds: the last calls are refused": (
+        Budget(rounds=2),
+        ["Rain.", "rounds get_weather"],
+        [True, True, False],
+    ),
+    "one round: its calls are made": (Budget(rounds=1), ["Rain."], [True, False]),
+    "calls": (Budget(calls=1), ["Rain.", "calls"], [True, True, False]),
+    "tokens: an answer of the script counts 15": (
+        Budget(tokens=30),
+        ["Rain.", "tokens"],
+        [True, True, False],
+    ),
+    "tokens before the first call": (Budget(tokens=1), ["tokens"], [True, False]),
+    "seconds: a tool is stopped, and no time is left": (
+        Budget(seconds=1),
+        ["Error: get_weather was stopped: the tools took over 1 s."],
+        [True, False],
+    ),
+    "seconds: they are over after the second round": (
+        Budget(seconds=3),
+        ["Rain.", "Error: get_weather was stopped: the tools took over 1 s."],
+        [True, True, False],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_at_a_limit_the_model_answers_without_tools(case: str) -> None:
+    """It reads why, its tools stay in the request, and the run is completed."""
+    budget, outputs, may_call = CASES[case]
+    asks = [[call(str(number))] for number in range(len(may_call) - 1)]
+    spender = Spender(budget, *asks, [SAID])
+
+    ended = spender.run()
+
+    assert spender.outputs == outputs
+    assert spender.started == may_call
+    choices = [request.tool_choice for request in spender.model.requests]
+    assert choices == [None if may else "none" for may in may_call]
+    assert all(request.tools == TOOLS for request in spender.model.requests)
+    assert ended.ending.kind == "completed"
+
+
+def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
+    """Its calls are answered, and nothing more is asked."""
+    spender = Spender(Budget(rounds=1), [call("1")], [call("2")])
+
+    ended = spender.run()
+
+    assert spender.outputs == ["Rain.", "rounds get_weather"]
+    assert len(spender.model.requests) == 2
+    assert ended.ending.kind == "completed"
+
+
+def test_what_earlier_rounds_took_counts() -> None:
+    """The host has called again: the limit is reached before the first response."""
+
+    async def work() -> tuple[Spending, RunDone]:
+        spending = Spending(Budget(seconds=60))
+        spending.add_earlier(EarlierSpending(4, 7, Usage(1, 2, 3), seconds=60.0))
+        return spending, await spender.spend(spending)
+
+    spender = Spender(Budget(), [SAID])
+
+    spending, _ = run_skipping(work())
+
+    assert spender.started == [False]
+    assert (spending.rounds, spending.calls) == (5, 7)
+    assert spending.total_usage.total == 18
+    assert spending.own_usages == [spending.last_usage]
+    assert spending.seconds == 60.0
+
+
+def test_time_of_people_does_not_count() -> None:
+    """A pause stops the clock, not the limit."""
+
+    async def work() -> tuple[float, float | None]:
+        spending = Spending(Budget(seconds=10))
+        await asyncio.sleep(3)
+        with spending.pause():
+            await asyncio.sleep(100)
+        return spending.seconds, spending.seconds_left
+
+    assert run_skipping(work()) == (3.0, 7.0)
+
+
+def test_task_counts_for_the_run_above_it() -> None:
+    """Its tokens are the run's, and the run's limit is its own."""
+
+    async def work() -> tuple[Spending, Spending]:
+        above = Spending(Budget(tokens=20))
+        task = Spending(Budget(rounds=3), above)
+        task.begin_round()
+        task.add_response([Usage(total=15), Usage(total=5)], Usage(total=5))
+        return above, task
+
+    above, task = run_skipping(work())
+
+    assert above.total_usage.total == task.total_usage.total == 20
+    assert task.limit_of_calls(1) == above.limit_of_calls(1) == "tokens"
+    assert (above.rounds, task.rounds) == (0, 1)
+    assert above.last_usage is None
+    assert above.take_delegated() == Usage(total=20)
+    assert above.take_delegated() is None
+
+
+def test_stop_ends_the_run_and_its_tasks() -> None:
+    """The model is not asked again, and the reason is that of the stop."""
+    stopped = RunDone(ending_of_failure("failed", ApiError(MISALIGNMENT)))
+
+    async def work() -> RunDone:
+        above = Spending(Budget())
+        task = Spending(Budget(), above)
+
+        async def stop(_: Json) -> str:
+            task.stop(stopped)
+            return "stopped"
+
+        spender.tools.functions["get_weather"] = stop
+        ended = await spender.spend(above)
+        assert task.stopped == above.stopped == stopped
+        return ended
+
+    spender = Spender(Budget(), [call("1")])
+
+    ended = run_skipping(work())
+
+    assert spender.outputs == ["stopped"]
+    assert ended.ending == stopped.ending
+    assert len(spender.model.requests) == 1
+
+
+def test_limit_of_a_batch_is_the_shorter_one() -> None:
+    """A budget with more time does not lengthen it."""
+    toolset = Toolset(
+        MemoryTools(get_weather=seconds_long),
+        limits=CallLimits(batch_seconds=1),
+        budget=Budget(seconds=100),
+    )
+
+    async def work() -> list[ToolOutput]:
+        model = ScriptedProvider([call("1")], [SAID])
+        events = run_rounds(REQUEST, model, toolset)
+        async with aclosing(events):
+            return [event async for event in events if isinstance(event, ToolOutput)]
+
+    [output] = run_skipping(work())
+
+    assert "took over 1 s" in output.item["output"]
+    assert output.failed

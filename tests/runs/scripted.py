@@ -1,0 +1,50 @@
+"""A model whose answers are written down, for tests of those who ask one."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from openai_responses.endings import CUT, Ending
+from openai_responses.items import Item
+from openai_responses.loop.events import ModelAnswer, RunDone, RunEvent
+from openai_responses.requests.build import ResponsesRequest
+from runs.sample import run_of, shifted
+
+
+class ScriptedProvider:
+    """A provider with these answers; each counts 15 tokens.
+
+    `requests` are those that it got, `asked` what they said: the input, and the names
+    of the tools that may be called.
+    """
+
+    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
+        self._answers = list(answers)
+        self._break_off = break_off
+        self.requests: list[ResponsesRequest] = []
+        self.asked: list[tuple[list[Item], list[str]]] = []
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield the next answer; one that is empty breaks off."""
+        may_call = request.tool_choice != "none"
+        tools = request.tools or [] if may_call else []
+        self.requests.append(request)
+        self.asked.append((list(request.input), [str(tool["name"]) for tool in tools]))
+        answer = self._answers.pop(0)
+        *events, ended = run_of(*answer)
+        assert isinstance(ended, RunDone)
+        for event in events if answer else ():
+            yield shifted(event, first_index)
+        yield ModelAnswer(
+            ending=ended.ending if answer else self._break_off,
+            request=request,
+            items=tuple(enumerate(ended.output, first_index)),
+            usages=ended.usages,
+            last_usage=ended.last_usage,
+            has_shown=bool(answer),
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Wait for nothing."""
+        return nullcontext()

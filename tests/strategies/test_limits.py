@@ -1,0 +1,37 @@
+"""The budget of a strategy, and its texts."""
+
+import pytest
+
+from openai_responses.loop.spending import Budget, SpentLimit
+from strategies.limits import build_budget, build_call_texts
+from strategies.parameters import StrategyParameters
+
+PARAMETERS = StrategyParameters(
+    maximum_iterations=99, maximum_seconds=60.0, maximum_tokens=500
+)
+
+
+def test_budget_is_that_of_the_parameters() -> None:
+    """At most 30 rounds (R5)."""
+    assert build_budget(PARAMETERS) == Budget(30, 1000, 60.0, 500)
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (
+            "rounds",
+            "Maximum iteration limit (30) reached. Cannot call tool 'get_weather'. "
+            "Please consider increasing the iteration limit.",
+        ),
+        ("calls", "Call limit (1000) reached. Cannot call tool 'get_weather'."),
+        ("seconds", "Time limit (60 s) reached. Cannot call tool 'get_weather'."),
+        ("tokens", "Token limit (500) reached. Cannot call tool 'get_weather'."),
+    ],
+)
+def test_r10_model_reads_which_limit_is_reached(limit: SpentLimit, text: str) -> None:
+    """In the words of the seed."""
+    texts = build_call_texts(PARAMETERS)
+
+    assert texts.describe("get_weather", limit) == text
+    assert texts.failed == "tool invoke error: failed to execute tool"

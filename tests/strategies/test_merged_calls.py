@@ -1,0 +1,56 @@
+"""Answers in which a call occurs twice, or lacks what a call needs."""
+
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+
+from agents.sample import calls
+from event_loops.skipping_loop import run_skipping
+from openai_responses.items import Item
+from openai_responses.loop.events import ModelAnswer, ResponseDone, RunEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone
+from runs.against_server import asking
+from runs.sample import custom_call, message, reasoning
+from runs.scripted import ScriptedProvider
+from strategies.merged_calls import MergingProvider
+
+FIRST = calls("get_weather", 1, "Bern")
+AGAIN = {**calls("get_weather", 1, "Basel"), "id": "fc_other"}
+OTHER = calls("get_weather", 2, "Chur")
+NAMELESS = {**calls("", 3), "id": "fc_nameless"}
+
+
+async def merged(answer: Sequence[Item]) -> tuple[list[RunEvent], ModelAnswer]:
+    """The events of an answer from index 5, and what it comes to."""
+    provider = MergingProvider(ScriptedProvider(list(answer)))
+    parts: AsyncGenerator[RunEvent | ModelAnswer, None]
+    parts = provider.generate(asking(), 5)
+    events: list[RunEvent] = []
+    async for part in parts:
+        if isinstance(part, ModelAnswer):
+            return events, part
+        events.append(part)
+    raise AssertionError("no answer came")
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown", "items"),
+    [
+        ([reasoning("1"), FIRST, OTHER], [5, 6, 7], [reasoning("1"), FIRST, OTHER]),
+        ([FIRST, AGAIN, OTHER], [5, 7], [AGAIN, OTHER]),
+        ([FIRST, OTHER, AGAIN], [5, 6], [AGAIN, OTHER]),
+        ([NAMELESS, OTHER, message("1", "Hi")], [6, 7], [OTHER, message("1", "Hi")]),
+        ([custom_call("4", "x")], [5], [custom_call("4", "x")]),
+    ],
+)
+def test_r12_each_call_occurs_once(
+    answer: Sequence[Item], shown: list[int], items: list[Item]
+) -> None:
+    """The last form counts, at the place of the first; others keep their indexes."""
+    events, last = run_skipping(merged(answer))
+
+    assert [e.output_index for e in events if isinstance(e, ItemAdded)] == shown
+    assert {e.output_index for e in events if isinstance(e, ItemDone)} == set(shown)
+    assert isinstance(events[-1], ResponseDone)
+    assert last.output == items
+    assert [index for index, _ in last.items] == shown
