@@ -54,6 +54,7 @@ from collections.abc import (
 )
 from concurrent.futures import CancelledError, Future
 from contextlib import (
+    AbstractContextManager,
     aclosing,
     asynccontextmanager,
     closing,
@@ -67,7 +68,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
@@ -177,6 +178,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
+    # A value stands behind a comma, or is the first behind an opening.
     without_openings = text.translate(None, b"[{,")
     values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
@@ -333,7 +335,7 @@ def as_text(value: object) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
 # `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 # them lacks.
 # --------------------------------------------------------------------------------------
@@ -453,7 +455,7 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
         # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
@@ -749,6 +751,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if kind in _CALLS:
             _wait_for_output(waiting, items, index, turn_start)
             continue
+        # No such call, or it has its output already.
         call_index = waiting.get(call_id)
         if call_index is None:
             continue
@@ -835,6 +838,7 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if kind == "reasoning":
             dangling.append(item)
             continue
+        # `item` is what the reasoning led to.
         kept += dangling
         dangling = []
         kept.append(item)
@@ -870,15 +874,15 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: JsonObject) -> bool:
-    """Say whether `item` is a picture that the model drew."""
+    """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
-    is_drawn = is_image_call(item) and bool(item.get("result"))
+    """Say whether `item` holds an image that the model can read."""
+    is_generated = is_image_call(item) and bool(item.get("result"))
     # As input the API takes neither SVG nor moving GIF.
-    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: JsonObject) -> str:
@@ -886,7 +890,7 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a drawn picture as a data URL."""
+    """Return a generated image as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
         # The media type of RFC 6838; the API says `svg`.
@@ -895,7 +899,7 @@ def image_url(item: JsonObject) -> str:
 
 
 def image_message(item: JsonObject) -> Item:
-    """Return a drawn picture as an input message.
+    """Return a generated image as an input message.
 
     The API would look the item itself up by an id that it never stored.
     """
@@ -1012,6 +1016,7 @@ def _texts(values: object) -> list[str]:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -1020,7 +1025,8 @@ def _texts(values: object) -> list[str]:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key.
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
 
@@ -1085,6 +1091,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -1097,31 +1124,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -1129,9 +1147,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -1166,7 +1186,7 @@ class AnswerTooLarge(ResponsesError):
 
     def __init__(self) -> None:
         """Use one sentence for all parts."""
-        super().__init__("The model's server sent more than is accepted.")
+        super().__init__("The model's server sent more data than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -1178,9 +1198,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -1259,9 +1285,9 @@ def _length_of_location(row: Mapping[str, Any]) -> int:
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _LONGEST_PREFIX)
+    begin = text.find("{", 0, _MAX_PREFIX)
     try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         return None
     inner = as_mapping(body).get("error")
@@ -1271,8 +1297,8 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_LONGEST_PREFIX = 1000
-_LONGEST_BODY = 100_000
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 
 
@@ -1300,20 +1326,28 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
+            # Authorization: Bearer sk-..., {"cookie": "a=b; c=d"}
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # api_key=..., "client_secret": "...", Incorrect API key provided: sk-...
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # https://host/path?access_token=...&sig=...
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
+            # https://user:password@host
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            # The two schemes on their own, as in a message about a header.
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
+            # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
+            # Encrypted reasoning, and what Fernet encrypts.
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
         ]
     ),
@@ -1451,22 +1485,20 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
-_PICTURE = (
+_UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -1517,7 +1549,7 @@ NO_CREDIT_CODES = frozenset(
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-PICTURE_CODES = frozenset(
+IMAGE_CODES = frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -1585,7 +1617,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -1593,20 +1625,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
-            "not followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy in front of the model's server rejected the request",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1622,18 +1648,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL did not answer like the Responses API",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which cannot be read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than this pipe accepts for one "
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -1653,6 +1674,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -1665,6 +1699,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1679,14 +1715,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1705,7 +1743,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1714,6 +1752,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1721,13 +1760,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1742,13 +1782,13 @@ def is_final(error: ApiError) -> bool:
 
 _MAX_NOTICE = 600
 _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """Return what OpenAI says about an answer that it stopped, as words to show.
 
-    Redacted, in one line, of bounded length, and without what draws or links.
+    Redacted, in one line, of bounded length, and without what renders or links.
     """
     parts = [
         ("The server explains", notice.explanation),
@@ -1773,16 +1813,29 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1797,7 +1850,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -1833,6 +1886,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -1846,6 +1901,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
@@ -1968,7 +2024,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# Costs are in US dollars, by the prices of the model's facts, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -2038,21 +2094,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -2083,26 +2124,6 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3105,22 +3126,25 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
 
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
+# gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
 _GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
 """One digit, because Azure spells gpt-3.5 as gpt-35."""
+# o3, o4-mini
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
 _INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+# gpt-6.1-sol-pro, gpt-6.1-sol-pro-high
 _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+# openai/gpt-5.4 of OpenRouter, ft:gpt-4.1:... of OpenAI
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -3158,7 +3182,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3338,61 +3362,6 @@ def _capitalized_id(model_id: str) -> str:
     return " ".join(shown)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.repairs.refusal
 #
@@ -3400,7 +3369,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 #
 # The server names a place in `param`. Gateways hide it and repeat the API's words, so the
 # words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
-# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# the API quotes what it refuses: an image's address, the name of a tool, a key of a
 # schema. What anybody can write into a request must not decide what is repaired, so
 # nothing is believed of the words that the request itself could have said: `OwnTexts`.
 # --------------------------------------------------------------------------------------
@@ -3416,6 +3385,7 @@ _MAX_PATH = 200
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
+# input[3].content[0].image_url, tools[5].parameters
 _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
@@ -3438,6 +3408,7 @@ _PARAMETER_IN_LOC = re.compile(
 )
 """What pydantic writes, which servers of vLLM's kind use."""
 
+# "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
@@ -3676,7 +3647,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        return ".".join(group for group in match.groups() if group)
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -3826,7 +3797,7 @@ class LeaveOutItem(ChatRepair):
 
 @dataclass(frozen=True, slots=True)
 class SendAsText(ChatRepair):
-    """The words of one item stay; pictures and files become a line of text."""
+    """The words of one item stay; images and files become a line of text."""
 
     name: str
     noun: str = field(default="item", compare=False)
@@ -4619,8 +4590,8 @@ RETRIED_CODES = frozenset(
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
-_FIRST_WAIT = 0.5
-_LONGEST_WAIT = 8.0
+_FIRST_BACKOFF = 0.5
+_MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
@@ -4643,7 +4614,7 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
-        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+        wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
 
@@ -4688,7 +4659,7 @@ _LASTING_CODES = (
     | NO_CREDIT_CODES
     | SENTENCES["failed"].keys()
     | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, _UNREAD, "404"}
+) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -4803,7 +4774,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
     for find in (
         _by_code_or_words,
         _by_place,
-        _by_picture_code,
+        _by_image_code,
         _by_id,
         _by_unreadable_reasoning,
         _by_parameter,
@@ -4901,9 +4872,9 @@ def _without_item(
         yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of the newest picture: its refusal names no place."""
-    if refusal.error.code not in PICTURE_CODES:
+def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest image: its refusal names no place."""
+    if refusal.error.code not in IMAGE_CODES:
         return
     rows = enumerate(refusal.sent.items)
     numbers = [number for number, row in rows if has_media(row.item)]
@@ -4973,1400 +4944,17 @@ def _by_tool(refusal: Refusal) -> Iterator[Trial]:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.transport.stream
-#
-# The stream of a response: bytes in, typed events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
-# (docs/reference/responses-api.md, "Stream events").
-#
-# The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
-# --------------------------------------------------------------------------------------
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
-
-    event: str
-    data: str
-
-
-_LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
-
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
-        self._most_bytes = most_bytes
-        self._partial_line = bytearray()
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes; it may begin inside of a CRLF.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
-        if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._partial_line.extend(chunk)
-            return []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
-        return self._take_lines(b"\n\n")
-
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
-        text = b"".join((self._partial_line, chunk))
-        lines = text.splitlines()
-        self._partial_line = bytearray()
-        self._size += len(text) + _LINE_BYTES * len(lines)
-        # A line may end with CR, LF or both; the LF may come with the next chunk.
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    events.append(self._event_of_lines())
-                self._event = b""
-                self._lines = []
-                self._size = 0
-        return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
-
-
-NO_CARD: JsonObject = MappingProxyType({})
-
-
-class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
-
-
-class TextDone(TextDelta):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-
-class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
-
-    output_index: int
-    annotation: Item
-    item_id: str = ""
-
-
-class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    image: str
-    form: str
-    item_id: str = ""
-
-
-class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte.
-
-    Its encrypted content is whole only here, not in `response.output_item.added` (types
-    of openai-python 3.54.0, `response_reasoning_item_param.py`).
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    output_index: int
-    item: Item
-    card: JsonObject = NO_CARD
-    shown: str = ""
-    """The text of a message as a host shows it."""
-
-
-class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot.
-
-    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
-    itself was requested.
-    """
-
-    status: str
-    response: JsonObject
-
-
-class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-
-On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
-"""
-
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
-            joined += neighbors
-            continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
-    return joined
-
-
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
-
-
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
-
-_END_OF_STREAM = "[DONE]"
-"""Of Chat Completions; no recorded stream of OpenAI has it."""
-_JSON_SPACE = " \t\n\r"
-"""RFC 8259, section 2."""
-
-_Reader = Callable[[JsonObject], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object.
-
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
-    """
-    if event.data == _END_OF_STREAM:
-        return None
-    text = event.data.strip(_JSON_SPACE)
-    try:
-        wire, end = _SCAN_JSON(text, 0)
-        if end != len(text):
-            raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
-        read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
-    except _ODD_EVENT:
-        raise MalformedEvent from None
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
-
-
-_ODD_EVENT = (
-    StopIteration,
-    ValueError,
-    RecursionError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of text that is not JSON, and of JSON that is not an event."""
-
-
-def _checked(value: object, kind: type) -> Any:
-    """Return a value of a type; raises TypeError for any other."""
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-_NO_INDEX = -1
-
-
-def _index(wire: JsonObject) -> int:
-    index = wire.get("output_index")
-    if index is None:
-        return _NO_INDEX
-    return int(_checked(index, int))
-
-
-def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
-
-    The tuple is made in half the time of the named tuple's own `__new__`.
-    """
-    new = partial(tuple.__new__, event)
-
-    def read(wire: JsonObject) -> StreamEvent:
-        text = wire[field]
-        part_index = wire.get(part, 0)
-        item_id = wire.get("item_id")
-        index = wire.get("output_index")
-        if index is None:
-            index = _NO_INDEX
-        if not isinstance(text, str):
-            raise TypeError
-        if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
-        if not isinstance(item_id, str):
-            item_id = ""
-        return new((index, kind, part_index, text, item_id))
-
-    return read
-
-
-def _read_annotation(wire: JsonObject) -> StreamEvent:
-    """Return a citation; the type allows none, the final item has all of them."""
-    annotation = wire.get("annotation")
-    if annotation is None:
-        return None
-    item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
-
-
-def _read_partial_image(wire: JsonObject) -> StreamEvent:
-    return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
-        str(wire.get("output_format") or ""),
-        as_text(wire.get("item_id")),
-    )
-
-
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
-_PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-)
-"""Texts of which an item has a list."""
-
-
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
-        if kind.text:
-            text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
-    readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
-    return readers
-
-
-_READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
-    "response.output_text.annotation.added": _read_annotation,
-    "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": partial(_read_final, "completed"),
-    "response.incomplete": partial(_read_final, "incomplete"),
-    "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
-}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.events
-#
-# What a run reports to those who show it or record it.
-#
-# The events of output items are those of the stream, renumbered over the whole run.
-# --------------------------------------------------------------------------------------
-
-
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
-
-
-class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
-
-    output_index: int
-    item: Item
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
-
-
-class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is what was changed after a refusal. `reason` is for the log.
-    """
-
-    sentence: str
-    trial: Trial | None = None
-    reason: str = ""
-
-
-class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = ApiError()
-    removed: Mapping[str, int] = MappingProxyType({})
-    subject: str = ""
-    response_id: str = ""
-    cache: JsonObject = MappingProxyType({})
-
-
-class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = Trace()
-    cost: float | None = None
-    usages: tuple[Usage, ...] = ()
-    usage_note: str = ""
-
-
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-RunEvents = AsyncGenerator[RunEvent, None]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.callbacks
-#
-# The callback of a caller that wants to hear nothing.
-# --------------------------------------------------------------------------------------
-
-
-def ignore_report(_value: object) -> None:
-    """Do nothing with what is reported."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endpoint
-#
-# Where requests go: address, headers, certificates and proxy.
-# --------------------------------------------------------------------------------------
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
-    token: str = field(default="", repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`, with Azure's `api-version`.
-
-        Raises InvalidRequest.
-        """
-        address = _normalize_base_url(self.base_url) + path
-        query = urlsplit(self.base_url.strip()).query
-        if not query:
-            return address
-        separator = "&" if "?" in path else "?"
-        return f"{address}{separator}{query}"
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
-
-    def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
-
-    @property
-    def _is_openais(self) -> bool:
-        return f".{self.host}".endswith(".openai.com")
-
-    @property
-    def is_openai(self) -> bool:
-        """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
-            return True
-        return self.openai_compatible and not self.is_azure
-
-    @property
-    def is_gateway(self) -> bool:
-        """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
-        headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
-
-    def account(self) -> str:
-        """Return a name of the account, without the key."""
-        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return hex_digest(identity)
-
-    def reasoning_scope_id(self) -> str:
-        """Return an id of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
-        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return hex_digest(identity)[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
-        key = self.api_key.strip()
-        headers: dict[str, str] = {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        elif self.is_azure:
-            headers["api-key"] = key
-        else:
-            headers["Authorization"] = f"Bearer {key}"
-        headers["Content-Type"] = "application/json"
-        if self.organization:
-            headers["OpenAI-Organization"] = self.organization
-        if self.project:
-            headers["OpenAI-Project"] = self.project
-        replaced = {name.lower() for name in self.extra_headers}
-        for name in list(headers):
-            if name.lower() in replaced:
-                del headers[name]
-        return {**headers, **self.extra_headers}
-
-
-def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
-    if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    stated_path = parts.path.rstrip("/")
-    path = stated_path.removesuffix("/responses").rstrip("/")
-    if not stated_path:
-        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if is_azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def connection_secrets(
-    headers: Iterable[str], proxy: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
-    secrets = [*keys, proxy]
-    parts = url_parts(proxy.strip())
-    if parts and parts.password:
-        secrets.append(unquote(parts.password))
-    for value in headers:
-        secrets += header_secrets(value)
-    return tuple(secret for secret in secrets if secret.strip())
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else.
-
-    Brackets without an address and a port that is no number are a ValueError.
-    """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return None
-    return parts
-
-
-def proxy_for(endpoint: Endpoint, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
-
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
-        """The parts of each kind whose end has not come, in their order."""
-
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        deltas = self._deltas.get(part)
-        if deltas is None:
-            self._deltas[part] = [text]
-            self._unended[part[0]][part] = None
-        else:
-            deltas.append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        unended = self._unended[part[0]]
-        is_known = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
-        unended.pop(part, None)
-        self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
-            return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.ulid
-#
-# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
-#
-# They sort by time. A package for them would have to be installed on the user's server;
-# tests compare these with ulid-py.
-# --------------------------------------------------------------------------------------
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
-    """
-
-    def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
-    ) -> None:
-        """Number items from `first_index` on.
-
-        `taken_call_ids` are those of the calls of earlier responses.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._known_call_ids = set(taken_call_ids)
-        self._own_call_ids: dict[str, str] = {}
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
-                if position in self._open:
-                    index = self._first + position
-                    return [event._replace(output_index=index, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self._fail("error", event.error)
-        return []
-
-    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
-        """Take the second of the two events with which a stream is refused.
-
-        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
-        the other way round, and only the second one has the reason.
-        """
-        kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
-        return []
-
-    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
-        """End with `error`, or with what an earlier event named as the reason."""
-        first = self.refusal or ApiError()
-        if first != ApiError():
-            notice = first.notice if any(first.notice) else error.notice
-            error = first._replace(notice=notice)
-        self.refusal = error
-        self.trace = self.trace._replace(error=error)
-        self.ending = ending_of_failure(kind, error)
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
-        for item_id in ids:
-            position = self._ids.get(item_id)
-            if position is not None and fits(self._items[position]):
-                return position
-        position = self._latest.get(index)
-        if position is None or not fits(self._items[position]):
-            return None
-        return position if position in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the position of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind = item_type(item)
-        call_id = as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            if item_type(known) != kind:
-                return False
-            known_call_id = as_text(known.get("call_id"))
-            return call_id == known_call_id or not call_id or not known_call_id
-
-        position = self._find(index, _ids(item), fits)
-        if position not in self._ended or index == _NOWHERE:
-            return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
-        return position if is_same else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known."""
-        position = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
-        self._latest[index] = position
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index = event.output_index
-        kind = event.kind
-        item_id = event.item_id
-        text, position = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if position is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
-        if position not in self._open:
-            return events
-        self._growing = ((index, kind, item_id), position)
-        text_place = (kind, event.part)
-        if isinstance(event, TextDone):
-            rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
-        self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
-
-    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
-        """Take the final form of an item, and show what its deltas left out."""
-        if position in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
-        events: list[RunEvent] = []
-        if position is None:
-            position = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
-        self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
-        self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
-
-    def _with_own_call_id(self, item: Item) -> Item:
-        """Return a call under an id that no earlier response has.
-
-        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
-        output would answer the first call of that name. The id is a function of the ids
-        before it; once stored, it is sent again as it is. A call that comes twice in
-        this response has one id.
-        """
-        call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
-            return item
-        own_id = self._own_call_ids.get(call_id)
-        if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
-            self._known_call_ids.add(own_id)
-            self._own_call_ids[call_id] = own_id
-        return item if own_id == call_id else {**item, "call_id": own_id}
-
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
-        else:
-            self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
-            events += self._end(position, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the positions of the items of the final snapshot, if they are known."""
-        positions = [self._find_item(_NOWHERE, item) for item in items]
-        taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
-            if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
-        for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
-            else:
-                yield position, item
-
-
-_REFUSED_TWICE = ("error", "failed")
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _has_fields(item: Item) -> bool:
-    return bool(item)
-
-
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
-    kept: Item = {}
-    for key, value in item.items():
-        is_malformed = value is not None and not as_text(value)
-        if is_malformed and key.endswith("id"):
-            continue
-        kept[key] = value
-    return kept
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    """Say whether deltas of a kind belong to an item of this type."""
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    """Return the ids that an event can name an item by."""
-    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
-    return [item_id for item_id in ids if item_id]
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject) -> Ending:
-    """Return how a response ended that did not fail.
-
-    Another client cancelled it: after our own cancellation no answer is read.
-    """
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-"""Parts of the ids of models for something else than a chat, and of too old ones."""
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-"""Families for selected customers, whose administrators list them."""
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-"""Before the last day of a model, from which on its answers say so."""
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-"""Characters from which on the large model answers."""
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
-# means not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
+# not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-CALLERS_KEYS = (
+ANSWER_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6375,9 +4963,9 @@ CALLERS_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
+"""What shapes the caller's own answer and nothing else."""
 
-ADMINISTRATORS_KEYS: Mapping[str, str] = {
+ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6390,7 +4978,7 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
+"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -6599,6 +5187,17 @@ def _hash_id(kind: str, value: str) -> str | None:
     if not value:
         return None
     return hex_digest(f"openai_responses:{kind}:{value}")[:48]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.callbacks
+#
+# The callback of a caller that wants to hear nothing.
+# --------------------------------------------------------------------------------------
+
+
+def ignore_report(_value: object) -> None:
+    """Do nothing with what is reported."""
 
 
 # --------------------------------------------------------------------------------------
@@ -7339,7 +5938,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
-_LONGEST_CALL_ID = 64
+_MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
@@ -7388,7 +5987,7 @@ def clean_call(item: Item) -> Item:
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
-    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
@@ -7687,7 +6286,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7850,7 +6449,7 @@ _READ_OTHERWISE = (
 )
 """Keys that are not parameters, or that are sent under other names."""
 
-_LONGEST_NAME = 40
+_MAX_PARAMETER_NAME = 40
 
 
 def unsent_parameters(
@@ -7873,7 +6472,7 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
+    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -7908,13 +6507,1749 @@ def _strict_item(item: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
+    event: str
+    data: str
+
+
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
+            return []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
+        return self._take_lines(b"\n\n")
+
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
+        text = b"".join((self._partial_line, chunk))
+        lines = text.splitlines()
+        self._partial_line = bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
+            elif not line:
+                if self._lines:
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
+        return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
+
+
+NO_CARD: JsonObject = MappingProxyType({})
+
+
+class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+    item_id: str = ""
+
+
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
+    output_index: int
+    annotation: Item
+    item_id: str = ""
+
+
+class PartialImage(NamedTuple):
+    """An image as far as it is generated.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
+    output_index: int
+    image: str
+    form: str
+    item_id: str = ""
+
+
+class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    output_index: int
+    item: Item
+    card: JsonObject = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
+
+
+class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
+    status: str
+    response: JsonObject
+
+
+class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
+
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
+
+
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
+_Reader = Callable[[JsonObject], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
+        return None
+    text = event.data.strip(_JSON_SPACE)
+    try:
+        wire, end = _SCAN_JSON(text, 0)
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
+
+
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
+
+
+def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+_NO_INDEX = -1
+
+
+def _index(wire: JsonObject) -> int:
+    index = wire.get("output_index")
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
+
+
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
+    new = partial(tuple.__new__, event)
+
+    def read(wire: JsonObject) -> StreamEvent:
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
+        index = wire.get("output_index")
+        if index is None:
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
+            raise TypeError
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, part_index, text, item_id))
+
+    return read
+
+
+def _read_annotation(wire: JsonObject) -> StreamEvent:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
+        return None
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+
+
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
+    return PartialImage(
+        _index(wire),
+        _checked(wire["partial_image_b64"], str),
+        str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
+    )
+
+
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
+
+
+def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
+_PART_EVENTS = (
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+)
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _text_events():
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
+_READERS: Mapping[str, _Reader] = {
+    **_text_readers(),
+    "response.output_text.annotation.added": _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
+    "error": _read_error,
+}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
+    output_index: int
+    item: Item
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class ResponseDone(NamedTuple):
+    """One response ended."""
+
+    status: str
+
+
+class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `trial` is what was changed after a refusal. `reason` is for the log.
+    """
+
+    sentence: str
+    trial: Trial | None = None
+    reason: str = ""
+
+
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
+    response_id: str = ""
+    cache: JsonObject = MappingProxyType({})
+
+
+class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = Trace()
+    cost: float | None = None
+    usages: tuple[Usage, ...] = ()
+    usage_note: str = ""
+
+
+class ModelAnswer(NamedTuple):
+    """One answer of a model, the last thing that a provider yields.
+
+    `request` is the one that was answered, with its repairs, `items` are the finished
+    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
+    that of the last one. `has_shown` says whether there is something to see.
+    """
+
+    ending: Ending
+    request: ResponsesRequest
+    items: tuple[tuple[int, Item], ...] = ()
+    usages: tuple[Usage, ...] = ()
+    last_usage: Usage | None = None
+    trace: Trace = Trace()
+    has_shown: bool = True
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items."""
+        return [item for _, item in self.items]
+
+    @property
+    def tool_calls(self) -> list[Item]:
+        """The calls; those of an answer that failed are not made."""
+        if self.ending.is_failure:
+            return []
+        return [item for item in self.output if is_call(item)]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this is the answer to the user: it calls nothing."""
+        return not self.tool_calls
+
+    @property
+    def text_content(self) -> str:
+        """What the answer says."""
+        messages = [item for item in self.output if item_type(item) == "message"]
+        return "\n\n".join(message_text(message) for message in messages)
+
+
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    compatibility: Compatibility = "auto"
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
+        query = urlsplit(self.base_url.strip()).query
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.is_strict:
+            return True
+        return self.compatibility == "openai" and not self.is_azure
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
+    def account(self) -> str:
+        """Return a name of the account, without the key."""
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; `extra_headers` have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
+        if self.organization:
+            headers["OpenAI-Organization"] = self.organization
+        if self.project:
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
+    if "@" in parts.netloc:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
+
+
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
+        """The parts of each kind whose end has not come, in their order."""
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        deltas = self._deltas.get(part)
+        if deltas is None:
+            self._deltas[part] = [text]
+            self._unended[part[0]][part] = None
+        else:
+            deltas.append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        unended = self._unended[part[0]]
+        is_known = bool(unended)
+        own = [part] if part in unended else []
+        matched, shown = self._match(own, text)
+        if shown < len(text):
+            in_order, shown_in_order = self._match(unended, text)
+            if shown_in_order > shown:
+                matched = in_order
+                shown = shown_in_order
+        for other in matched:
+            del unended[other]
+            del self._deltas[other]
+        unended.pop(part, None)
+        self._deltas[part] = [text]
+        return self._rest(part, text, shown, is_known=is_known)
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            self._deltas[candidate] = [grown]  # joined once, however often it is tried
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
+
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    """
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items with their indexes, in the order of the API."""
+        positions = sorted(self._ended)
+        return [
+            (self._first + position, self._ended[position]) for position in positions
+        ]
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [item for _, item in self.items]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
+            return None
+        return position if position in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the position of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
+
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
+            events = self._start(index, item, [item_id])
+        if position not in self._open:
+            return events
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
+        if isinstance(event, TextDone):
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        item = _drop_malformed_ids(item)
+        events: list[RunEvent] = []
+        if position is None:
+            position = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + position
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, images, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_MAX_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organisation, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
+
+
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
+    fields = as_mapping(wire)
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
+    return Origin(resolve_model(model).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
+    return call_id.startswith(_REMOTE_SIGN)
+
+
+def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    """Return the call that `item` made or requested, with its output or error."""
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+
+
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
+
+
+def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item.get("type") == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    answers = {
+        item.get("approval_request_id"): item for item in items if _is_response(item)
+    }
+    open_ids = _open_approvals(items)
+    open_items: list[Item] = []
+    for item in items:
+        request_id = _approval_id(item)
+        if request_id is None or request_id in open_ids:
+            open_items.append(item)
+        elif is_approval_request(item):
+            answer = answers.get(request_id, {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+    return open_items
+
+
+def _open_approvals(items: Sequence[Item]) -> set[object]:
+    """Return the ids of the approvals behind which the model has done nothing yet.
+
+    Its call for a refused request is none of its acts: the host makes it of the card.
+    """
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    return open_ids
+
+
+def _approval_id(item: JsonObject) -> object:
+    """Return the id of a request for approval, or the one that an answer names."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it."""
+    # In the host's messages all outputs of a round stand behind all of its calls.
+    outputs = {
+        item["call_id"]: item
+        for item in items
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in items:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: JsonObject) -> bool:
+    return item.get("type") == "mcp_approval_response"
+
+
+def _is_remote(item: JsonObject, kind: str) -> bool:
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
+
+
+def _remote_call_id(item: JsonObject) -> str:
+    own = str(item.get("id") or "")
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _remote_error(item: JsonObject) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = _without(item, _NEVER_REPLAYED)
+    if is_hosted(item):
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
+    return kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {k: v for k, v in fields.items() if k not in names and v is not None}
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+
+
+_MAX_CODE_LENGTH = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
+
+
+def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
+    if has_image(item):
+        return [image_message(item)]
+    if not is_code(item):
+        return [item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
+    return _call_pair(call_id, "code_interpreter", arguments, text)
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    replayed: list[Item] = []
+    for item in output:
+        if _goes_back(item, with_reasoning):
+            replayed += replay_items(item)
+    return replayed
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
+
+
+def _required_fields(item: Item) -> Item:
+    kind = kind_of(item)
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # images are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
+    # (pydantic-ai 2.68.0).
+    if item_type(item) == "web_search_call":
+        action = item["action"].items()
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+    # An approval is named by the id of the request for it.
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
 #
 # Each event loop has one session. The first run that borrows it opens it. It is closed
 # when no run has used it for a while, or when its owner is gone: a host that replaces a
-# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# client does not tell the old one. Errors of aiohttp become errors of this package here.
 # --------------------------------------------------------------------------------------
 
 
@@ -8145,7 +8480,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
+            raise _unreadable_answer(UNREADABLE) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -8188,8 +8523,13 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -8203,7 +8543,8 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -8238,7 +8579,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
+"""Files of certificates that are remembered; a client usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -8310,7 +8651,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -8331,8 +8672,9 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -8399,26 +8741,34 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
+        raise _connection_failed(error, endpoint.host) from None
     except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
 
 
-def _network_sentence(error: Exception, host: str) -> str:
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
 
 
 async def container_file(
@@ -8488,7 +8838,10 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+
+    This is the provider of the Responses API (`loop/run.py`).
+    """
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -8501,13 +8854,14 @@ class Attempts:
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
-    async def events(
+    async def generate(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
         """
+        earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
         self._retries = 0
@@ -8538,6 +8892,33 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
                 yield event
+        self._end_if_used_up()
+        yield ModelAnswer(
+            ending=self.ending,
+            request=self.request,
+            items=tuple(self.response.items),
+            usages=tuple(self.usages[earlier_usages:]),
+            last_usage=self.response.usage,
+            trace=self.trace,
+            has_shown=self.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self.deadlines.paused()
+
+    def _end_if_used_up(self) -> None:
+        """End a run that wants to continue but has used up what `limits.spent` counts.
+
+        Every response counts, also one that calls nothing.
+        """
+        output = self.response.output
+        used_up = self.limits.spent(self.usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            self.response.ending = Ending("incomplete", sentence=used_up)
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -8612,7 +8993,7 @@ class Attempts:
     def _send(self, request: ResponsesRequest) -> RunEvents:
         """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
-        if self.endpoint.strict:
+        if self.endpoint.is_strict:
             payload = strict_payload(payload)
         if request.background:
             return _Background(self).events(payload)
@@ -9216,6 +9597,183 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.spending
+#
+# What a run may take, and what it has taken so far.
+#
+# A run that a host continues (it makes some calls and asks again with their outputs) goes
+# on from what the earlier rounds of the same answer took.
+# A task that a run gives away has a budget of its own, and counts for the run, too.
+# --------------------------------------------------------------------------------------
+
+
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit that is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last one are
+    refused, so that the model hears of the limit, unless it is the only one; then one
+    response without tools follows. `seconds` are those of the model and of the tools
+    that run here, without the time of people.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+
+
+class Spending:
+    """The sums of a run against its budget.
+
+    `usages` are those of all responses, the earlier rounds together as the first one.
+    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
+    was last taken.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        """Start the clock."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        self.delegated_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self._earlier_usage = earlier.usage
+        self._started_at -= earlier.seconds
+        if earlier.usage is not None:
+            self.usages.append(earlier.usage)
+
+    def begin_round(self) -> int:
+        """Count a response that is asked for; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return add_usage(self._earlier_usage, self.usage) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included."""
+        return self._now() - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person decides."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._started_at += self._now() - began
+
+    def limit_of_round(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the model may not call tools, if any."""
+        if number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the calls of a round are refused, if any."""
+        is_last_of_many = number == self._budget.rounds > 1
+        if is_last_of_many or number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, also by the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if 0 < max_tokens <= self.total_usage.total:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks as soon as their calls have."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """How a run was stopped that belongs to this answer; nothing may go on."""
+        return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.tools
 #
 # Calls of tools: who may run them, how they run, and what they return.
@@ -9232,10 +9790,6 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
 
 _Value = TypeVar("_Value")
 
@@ -9281,7 +9835,7 @@ class Approver:
                 return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
+        return f"The user did not approve this call of {name}. Continue without it."
 
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
@@ -9290,83 +9844,6 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -9417,24 +9894,101 @@ class CallLimits(NamedTuple):
         return _first_fitting(self.own, name)
 
 
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` stands for an exception, the others for the limits of a budget.
+    """
+
+    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    With a `question`, a call that the host shows to a person, no call is made yet, and
+    none is shown: the run ends, and another one goes on with the person's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to go on: it makes a call, or asks a person."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call which it sees must see none that may need an
+        approval.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
 class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others. `failure_text` is what the model reads if `{tool}` raised an exception.
+    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
+    for others. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
+    budget: Budget = Budget()
     carries_reasoning: bool = True
     runs_calls: bool = True
-    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9616,7 +10170,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
+        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9723,10 +10277,12 @@ class RepairMemory:
             self._forget_a_user()
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
         if len(ends) >= most:
-            del ends[next(iter(ends))]
+            oldest = next(iter(ends))
+            del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
 
@@ -9742,7 +10298,7 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials that were not in vain, once a request was accepted.
 
     A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
+    Of several things of one kind, such as two images, the refusal may be the same.
     """
     helped: list[Trial] = []
     for number, trial in enumerate(trials, 1):
@@ -9756,519 +10312,6 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
 def _was_in_vain(trial: Trial, following: Trial) -> bool:
     is_same_refusal = trial.error == following.error
     return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.requests.replay
-#
-# Output items of earlier responses, as they are sent again.
-#
-# The API refuses or silently drops encrypted reasoning of another model family, server or
-# organisation, so the origin of an item is stored with it
-# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
-#
-# What the model produced stays byte for byte, without ids, which the API would look up
-# and not find, and without `status`, which Azure refuses on reasoning (the same section,
-# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
-# same item: the API's own id would require the reasoning before the item, which a chat
-# may have lost.
-#
-# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
-# later requests contain a function call with its output instead; it is also what a host
-# makes of the card. An approval belongs to one response: without it the API would make
-# the call again. An approval that the model has acted on becomes a pair, too.
-#
-# Code that the API ran is itself within its run only: its container is dead after 20 idle
-# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
-# --------------------------------------------------------------------------------------
-
-
-class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
-
-    Earlier writers stored neither of the latter two.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
-
-
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
-    fields = as_mapping(wire)
-    family = fields.get("family")
-    if family:
-        endpoint = str(fields.get("endpoint") or "")
-        account = str(fields.get("account") or "")
-        return Origin(str(family), endpoint, account)
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-_REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-
-def is_remote_id(call_id: str) -> bool:
-    """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_SIGN)
-
-
-def remote_name(item: JsonObject) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
-    """Return the call that `item` made or requested, with its output or error."""
-    output = output or _remote_error(item) or str(item.get("output") or "")
-    arguments = str(item.get("arguments") or "{}")
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
-
-
-def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
-    return remote_pair(request, f"Error: {why}")
-
-
-def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
-    call = {"type": "function_call", "call_id": call_id, "name": name}
-    return [
-        {**call, "arguments": arguments},
-        {"type": "function_call_output", "call_id": call_id, "output": output},
-    ]
-
-
-def remote_failed(item: JsonObject) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: JsonObject) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item.get("type") == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
-    answers = {
-        item.get("approval_request_id"): item for item in items if _is_response(item)
-    }
-    open_ids = _open_approvals(items)
-    open_items: list[Item] = []
-    for item in items:
-        request_id = _approval_id(item)
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
-            if answer.get("approve") is False:
-                open_items += refused_pair(item, str(answer.get("reason") or ""))
-    return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals behind which the model has done nothing yet.
-
-    Its call for a refused request is none of its acts: the host makes it of the card.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
-
-
-def _approval_id(item: JsonObject) -> object:
-    """Return the id of a request for approval, or the one that an answer names."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
-    # In the host's messages all outputs of a round stand behind all of its calls.
-    outputs = {
-        item["call_id"]: item
-        for item in items
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in items:
-        if not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered.append(outputs[item["call_id"]])
-    return ordered
-
-
-def _is_response(item: JsonObject) -> bool:
-    return item.get("type") == "mcp_approval_response"
-
-
-def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
-
-
-def _remote_call_id(item: JsonObject) -> str:
-    own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = _without(item, _NEVER_REPLAYED)
-    if is_hosted(item):
-        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
-    # "Invalid 'input[39].content': array too long. Expected an array with maximum
-    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
-    if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))
-    if isinstance(kept.get("content"), list) and item_type(item) == "message":
-        parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
-    return kept
-
-
-def _without(fields: Item, names: Sequence[str]) -> Item:
-    """Return an object without nulls and `names`: if it has none, itself."""
-    if fields.keys().isdisjoint(names) and None not in fields.values():
-        return fields
-    return {k: v for k, v in fields.items() if k not in names and v is not None}
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    if has_plain_reasoning(item):  # its server wants it as it was
-        return [{key: value for key, value in item.items() if value not in (None, "")}]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
-
-
-_MAX_CODE_LENGTH = 20_000
-_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
-
-
-CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
-"""The types of items that later requests show as other items."""
-
-
-def past_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` when its run is over.
-
-    A request that names a dead container is refused. So code becomes a call with its
-    output, always the same for the same item.
-    """
-    if has_image(item):
-        return [image_message(item)]
-    if not is_code(item):
-        return [item]
-    code = as_text(item.get("code"))
-    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
-    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
-    return _call_pair(call_id, "code_interpreter", arguments, text)
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for item in output:
-        if _goes_back(item, with_reasoning):
-            replayed += replay_items(item)
-    return replayed
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and (
-            has_encrypted_reasoning(item) or has_plain_reasoning(item)
-        )
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
-    # An id has at most 64 characters and the prefix of its kind, else it is refused
-    # (cockpit-tools 2090).
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.run
-#
-# A whole request as a stream of run events: response, calls, response.
-#
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
-# --------------------------------------------------------------------------------------
-
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    """Send `request` and report what happens; ends with exactly one RunDone.
-
-    With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
-    """
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
-
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
-    """
-
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
-
-        An approval request cannot be answered without the reasoning before it.
-        """
-        self.request = None
-        output = attempts.response.output
-        self._items: list[Item] = []
-        self.output += output
-        calls = [item for item in output if is_call(item)]
-        approvals = [item for item in output if is_approval_request(item)]
-        has_open_calls = bool(calls or approvals)
-        _end_if_used_up(attempts, has_open_calls)
-        if attempts.ending.is_failure:
-            for refused in self._refuse(calls, _BROKEN_OFF):
-                yield refused
-            return
-        if toolset is None or not has_open_calls:
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            answers = self._answer_all(calls, approvals, toolset)
-            async with aclosing(answers) as events:
-                async for event in events:
-                    yield event
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        """Answer the approval requests, then run the calls that the limits allow."""
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        own_calls = calls if toolset.runs_calls else ()
-        new, repeated = _split_repeated(own_calls)
-        for event in self._refuse(repeated, _IS_REPEATED):
-            yield event
-        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
-        allowed = new[:calls_left]
-        async with aclosing(run_calls(allowed, toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[calls_left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > calls_left
-        self._rounds += 1
-        self._calls_run += len(allowed)
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
-
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request = attempts.request
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        output = attempts.response.output
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        """Answer calls that are not run with the reason why."""
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        """Add the output of a call to the run, and report it."""
-        item = output_item(call, result)
-        index = len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call = {**call, "id": f"fc_{call['call_id']}"}
-        index = len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
-    """End a run that wants to continue but has used up its budget.
-
-    Every response counts, also one that calls nothing.
-    """
-    response = attempts.response
-    used_up = attempts.limits.spent(attempts.usages, response.output)
-    if used_up and has_open_calls:
-        response.ending = Ending("incomplete", sentence=used_up)
-
-
-def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-    """Return the calls of a response, and apart those with the id of one before."""
-    first: dict[str, Item] = {}
-    repeated: list[Item] = []
-    for call in calls:
-        call_id = call["call_id"]
-        if call_id in first:
-            repeated.append(call)
-        else:
-            first[call_id] = call
-    return list(first.values()), repeated
-
-
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # --------------------------------------------------------------------------------------
@@ -10311,6 +10354,437 @@ def _is_of_an_answer(event: RunEvent) -> bool:
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.run
+#
+# A whole request as a stream of run events: response, calls, response.
+#
+# The loop knows no host: it gets frozen inputs and reports events. The
+# agents and the pipe run the same loop:
+#
+#     a provider answers a request        Attempts: the Responses API
+#     the judge decides about its calls   refused, left to the host, made here
+#     the calls that are made run         loop/tools.py
+#     the next request has their outputs
+#
+# At a limit of the budget the calls are refused, and the model answers once more without
+# tools. A run that ends with calls for the host, or with a question to a person, is
+# continued by another run, which begins with the open calls.
+# --------------------------------------------------------------------------------------
+
+
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
+_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+
+
+class Provider(Protocol):
+    """A model that answers one request after another."""
+
+    def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, its items numbered from `first_index`, then the answer."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+
+
+class RoundStarted(NamedTuple):
+    """The model is asked for a response; `may_call` says whether it may call tools."""
+
+    number: int
+    may_call: bool
+
+
+class RoundDone(NamedTuple):
+    """A response is complete, and what happens to its calls is decided.
+
+    `items` are its finished ones with their indexes, none if the calls of an earlier run
+    are taken up. What is held back was shown before; what the calls return follows.
+    """
+
+    number: int
+    items: tuple[tuple[int, Item], ...]
+    judgment: Judgment
+    usage: Usage | None
+    is_failure: bool = False
+
+
+RoundEvent = RoundStarted | RoundDone
+RoundEvents = AsyncGenerator[RunEvent | RoundEvent, None]
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    """Send `request` and report what happens; ends with exactly one RunDone.
+
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
+    """
+    attempts = Attempts(endpoint, connections, limits)
+    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+        async for event in events:
+            if not isinstance(event, RoundEvent):
+                yield event
+
+
+async def run_rounds(
+    request: ResponsesRequest,
+    provider: Provider,
+    toolset: Toolset | None = None,
+    spending: Spending | None = None,
+    open_calls: Sequence[Item] = (),
+) -> RoundEvents:
+    """Have `provider` answer `request`, and report the rounds, too.
+
+    `spending` has what the run may take and has taken; without it the budget of the
+    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    the same answer has left; their items are the end of the request's input.
+    """
+    if spending is None:
+        spending = Spending(toolset.budget if toolset else Budget())
+    rounds = _Rounds(request, provider, toolset, spending)
+    if toolset and open_calls:
+        with provider.paused():
+            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
+                async for event in events:
+                    yield event
+    while rounds.request is not None:
+        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    yield rounds.build_end()
+
+
+class _Rounds:
+    """The rounds of a run, each a response with what answers its calls.
+
+    `request` is the next one, None at the end. `_answer` is the last response, and
+    `_inputs` are the input items that answer its calls. `_output` is that of the whole
+    run. `_held` are events that wait for the judgment.
+    """
+
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        provider: Provider,
+        toolset: Toolset | None,
+        spending: Spending,
+    ) -> None:
+        self.request: ResponsesRequest | None = request
+        self._provider = provider
+        self._toolset = toolset
+        self._spending = spending
+        self._answer = ModelAnswer(COMPLETED, request)
+        self._inputs: list[Item] = []
+        self._output: list[Item] = []
+        self._next_index = 0
+        self._usages: list[Usage] = []
+        self._had_output = False
+        self._may_call = True
+        self._was_limited = False
+        """Whether a limit has kept a call from being made."""
+        self._held: list[RunEvent] = []
+
+    async def respond(self, request: ResponsesRequest) -> RoundEvents:
+        """Ask for a response; yield its events, but hold back what the judge has to see.
+
+        At a limit it may call nothing. The tools stay in the request for the prompt
+        cache.
+        """
+        self.request = None
+        number = self._spending.begin_round()
+        limit = self._spending.limit_of_round(number)
+        self._may_call = limit is None and not self._was_limited
+        if request.tools and not self._may_call:
+            request = request.model_copy(update={"tool_choice": "none"})
+        may_call = bool(request.tools) and self._may_call
+        yield RoundStarted(number, may_call)
+        self._had_output = bool(self._output)
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = judge is not None and judge.holds_calls and may_call
+        generated = self._provider.generate(request, self._next_index)
+        async with aclosing(generated) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    self._take_answer(part)
+                elif holds_calls and (self._held or _begins_call(part)):
+                    self._held.append(part)
+                else:
+                    yield part
+
+    def _take_answer(self, answer: ModelAnswer) -> None:
+        """Count a response, and add its items to the output."""
+        self._answer = answer
+        self._inputs = []
+        self._usages += answer.usages
+        self._spending.add_response(answer.usages, answer.last_usage)
+        self._output += answer.output
+        for index, _ in answer.items:
+            self._next_index = max(self._next_index, index + 1)
+
+    async def answer_calls(self) -> RoundEvents:
+        """Answer what the last response asks for; set the next request if there is one."""
+        output = self._answer.output
+        calls = [item for item in output if is_call(item)]
+        approvals = [item for item in output if is_approval_request(item)]
+        has_failed = self._answer.ending.is_failure
+        if self._toolset is None or has_failed or not (calls or approvals):
+            for released in self._release(None):
+                yield released
+            if has_failed:
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
+            yield self._end_round(Judgment())
+            return
+        with self._provider.paused():
+            answers = self._answer_all(calls, approvals, self._toolset)
+            async with aclosing(answers) as events:
+                async for event in events:
+                    yield event
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RoundEvents:
+        """Answer approval requests and calls, as far as that is done here.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        for event in self._release(judgment.question):
+            yield event
+        yield self._end_round(judgment)
+        if judgment.question:
+            return
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, limit)
+            for event in self._decide(request, refusal):
+                yield event
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        reasoning = toolset.carries_reasoning or bool(approvals)
+        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        self._continue(judgment, received)
+
+    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer calls that an earlier run has left; the host has seen none of them."""
+        self.request = None
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        shown_calls = [judgment.question] if judgment.question else calls
+        for call in shown_calls:
+            for event in self._show_call(call):
+                yield event
+        yield RoundDone(self._spending.rounds, (), judgment, None)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        self._continue(judgment, ())
+
+    async def _judge(
+        self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
+    ) -> Judgment:
+        """Return what happens to the calls; those above the budget are refused."""
+        self._was_limited = self._was_limited or limit is not None
+        if not toolset.runs_calls:
+            return Judgment([Verdict(call, is_left=True) for call in calls])
+        verdicts = self._apply_budget(calls, limit, toolset.texts)
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        verdicts = [
+            judged[verdict.call["call_id"]] if verdict.is_made else verdict
+            for verdict in verdicts
+        ]
+        return Judgment(verdicts, judgment.question)
+
+    def _apply_budget(
+        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
+    ) -> list[Verdict]:
+        """Refuse calls that came twice, and those that the budget does not allow."""
+        calls_left = 0 if limit else self._spending.calls_left
+        verdicts: list[Verdict] = []
+        allowed_ids: set[str] = set()
+        for call in calls:
+            refusal: ToolResult | None = None
+            if call["call_id"] in allowed_ids:
+                refusal = _refuse(call, _IS_REPEATED)
+            elif len(allowed_ids) < calls_left:
+                allowed_ids.add(call["call_id"])
+            else:
+                refusal = texts.refuse(call, limit or "calls")
+                self._was_limited = True
+            verdicts.append(Verdict(call, refusal))
+        return verdicts
+
+    def _release(self, question: Item | None) -> Iterator[RunEvent]:
+        """Yield what was held back; a question takes the place of the calls."""
+        held = self._held
+        self._held = []
+        if question is None:
+            yield from held
+            return
+        calls = {index for index, item in self._answer.items if is_call(item)}
+        ends: list[RunEvent] = []
+        for event in held:
+            if isinstance(event, ResponseDone):
+                ends.append(event)
+            elif not (isinstance(event, ItemEvent) and event.output_index in calls):
+                yield event
+        yield from self._show_call(question)
+        yield from ends
+
+    def _end_round(self, judgment: Judgment) -> RoundDone:
+        """Return the end of the last response."""
+        answer = self._answer
+        return RoundDone(
+            number=self._spending.rounds,
+            items=answer.items,
+            judgment=judgment,
+            usage=reduce(add_usage, answer.usages, None),
+            is_failure=answer.ending.is_failure,
+        )
+
+    async def _make_calls(
+        self, judgment: Judgment, toolset: Toolset
+    ) -> AsyncGenerator[ToolOutput, None]:
+        """Make the calls that are made here; yield the outputs in the order of the calls.
+
+        While a person is asked, no call is made.
+        """
+        if judgment.question:
+            return
+        self._spending.calls += len(judgment.verdicts)
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        async with aclosing(run_calls(made, timed)) as results:
+            for verdict in judgment.verdicts:
+                if verdict.refusal is not None:
+                    yield self._add_output(verdict.call, verdict.refusal)
+                elif verdict.is_made:
+                    _, result = await anext(results)
+                    yield self._add_output(verdict.call, result)
+
+    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
+        """Return the limits of calls within the time that the budget leaves."""
+        seconds_left = self._spending.seconds_left
+        if seconds_left is None:
+            return limits
+        seconds = min(limits.batch_seconds, seconds_left)
+        return limits._replace(batch_seconds=seconds)
+
+    def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
+        """Set the next request, unless the run ends here or the host has to go on.
+
+        It is the last one, its output, and the outputs of its calls.
+        """
+        if judgment.is_open or not self._may_call or self._spending.stopped:
+            return
+        items = [*received, *self._inputs]
+        self.request = next_request(self._answer.request, items)
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield the events of a call that no response of this run contains."""
+        index = self._add_item(call)
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+
+    def _add_output(self, call: Item, result: ToolResult) -> ToolOutput:
+        """Add the output of a call to the run, and report it."""
+        item = output_item(call, result)
+        self._inputs.append(item)
+        return ToolOutput(self._add_item(item), item, result.failed, result.card)
+
+    def _add_item(self, item: Item) -> int:
+        """Add an item to the output of the run; return its index."""
+        self._output.append(item)
+        index = self._next_index
+        self._next_index += 1
+        return index
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._inputs.append(response)
+        if refusal is None:
+            self._add_item(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
+        yield ToolOutput(self._add_item(output), output, failed=True)
+
+    def build_end(self) -> RunDone:
+        """Return how the run ended, also if one of its tasks was stopped."""
+        answer = self._answer
+        ending = answer.ending
+        trace = answer.trace
+        stopped = self._spending.stopped
+        if stopped:
+            ending = stopped.ending
+            trace = stopped.trace
+        has_text = self._had_output or answer.has_shown
+        return RunDone(
+            ending=ending if has_text else ending.without_text(),
+            usage=reduce(add_usage, self._usages, None),
+            last_usage=answer.last_usage,
+            output=tuple(self._output),
+            trace=trace,
+            usages=tuple(self._usages),
+        )
+
+
+def _begins_call(event: RunEvent) -> bool:
+    return isinstance(event, ItemAdded) and is_call(event.item)
+
+
+def _refuse(call: Item, why: str) -> ToolResult:
+    """Return the result of a call that is not made."""
+    return tool_error(f"{call.get('name')} {why}")
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered.
+
+    A tool that had to be called has been called.
+    """
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
+
+
+async def _remote_refusal(
+    request: Item, toolset: Toolset, limit: SpentLimit | None
+) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
+    name = remote_name(request)
+    if limit:
+        return toolset.texts.describe(name, limit).removeprefix("Error: ")
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # --------------------------------------------------------------------------------------
@@ -10473,6 +10947,7 @@ _HALF = 32
 """Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+# It takes a quarter of the time of `json` (measured on a record with reasoning).
 _IN_ORDER = TypeAdapter[Any](Any).serializer
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
@@ -10640,7 +11115,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """What a tool returned for a call: a text, or parts with images."""
 
     call_id: str
     output: str | list[Item]
@@ -10658,7 +11133,7 @@ def parse_messages(
     """Return the instructions and the parts of a chat.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    place. Images without a `detail` get this one. A chat that is longer than a request
     may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
     InvalidRequest for what the API cannot take.
     """
@@ -10694,7 +11169,9 @@ _MAX_ENTRIES = 8192
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
-LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
@@ -10752,6 +11229,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "assistant":
             text = _plain_text(content)
             details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
@@ -10813,7 +11292,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
+    """Return an image; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -10849,8 +11328,8 @@ def _plain_text(content: object) -> str:
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     """Return the messages of the user by their places among the parts."""
     return {
-        place: part
-        for place, part in enumerate(parts)
+        index: part
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.item.get("role") == "user"
     }
 
@@ -10870,6 +11349,9 @@ def attach_stored_messages(
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
     for position, stored in zip(reversed(users), branch, strict=False):
@@ -10903,8 +11385,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "This chat holds a message that the page does not show and that could instruct the "
-    "model. Nothing was sent: start a new chat."
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
 )
 
 
@@ -11047,6 +11529,8 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
     records: dict[str, Record] = {}
@@ -11085,6 +11569,9 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -11092,7 +11579,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
+        origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -11122,6 +11609,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """
     safe: list[Item | None] = []
     has_product = True
+    # From the end, because reasoning is worth what follows it.
     for item in reversed(items):
         kept = None
         if has_product or not is_reasoning(item):
@@ -11185,6 +11673,7 @@ def prune(
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
+        # The key of earlier pipes is never written.
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
@@ -11211,10 +11700,12 @@ def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]
     excess = sum(sizes.values()) - most
     if excess <= 0:
         return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
     excess += int(most * (1 - _KEPT_SHARE))
     ages = [
-        (_oldest_time(value), place, key)
-        for place, (key, value) in enumerate(values.items())
+        (_oldest_time(value), order, key)
+        for order, (key, value) in enumerate(values.items())
         if as_mapping(value.get("items"))
     ]
     pruned: dict[str, Any] = {}
@@ -11395,11 +11886,9 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
+            named = list(_name_records(part.text, turns, records))
+            restored += [text for text in named if text.text]
+            textless += [text for text in named if not text.text]
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -11457,6 +11946,8 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     for text in shown[:-1]:
         length = _length(text)
         end = start + length
+        # Open WebUI joins the messages of one answer by a line feed
+        # (utils/misc.py:408).
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
@@ -11483,11 +11974,11 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
 """
-_LONGEST_ENDING = 20
+_MAX_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
-        # Pictures, without SVG, which runs scripts.
+        # Images, without SVG, which runs scripts.
         "avif": "image/avif",
         "bmp": "image/bmp",
         "gif": "image/gif",
@@ -11571,7 +12062,7 @@ _COMPRESSED_TYPES = MappingProxyType(
 """Endings that `mimetypes` looks behind: it gives the type of the ending before them.
 """
 
-_PICTURE_ENDINGS = MappingProxyType(
+_IMAGE_ENDINGS = MappingProxyType(
     {
         "image/gif": "gif",
         "image/jpeg": "jpg",
@@ -11579,7 +12070,7 @@ _PICTURE_ENDINGS = MappingProxyType(
         "image/webp": "webp",
     }
 )
-"""The ending of each type of picture that models and their tools draw."""
+"""The ending of each type of image that models and their tools generate."""
 
 
 class StoredName(NamedTuple):
@@ -11597,7 +12088,7 @@ def shorten_name(name: str) -> str:
     """
     if len(name) <= MAX_NAME_LENGTH:
         return name
-    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> StoredName:
@@ -11623,9 +12114,9 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def picture_name(media_type: str) -> StoredName:
-    """Return the name and the type of a picture that has only a type."""
-    ending = _PICTURE_ENDINGS.get(media_type)
+def image_name(media_type: str) -> StoredName:
+    """Return the name and the type of an image that has only a type."""
+    ending = _IMAGE_ENDINGS.get(media_type)
     return stored_name(f"image.{ending}" if ending else "image")
 
 
@@ -11639,7 +12130,7 @@ def picture_name(media_type: str) -> StoredName:
 # the place of the stored item. The host runs only code with `attributes` (the same,
 # "Rounds of tools").
 #
-# The page draws the code between two fences and does not draw `output` (observed on
+# The page shows the code between two fences and does not show `output` (observed on
 # 0.12.4). So the text of the code closes the first block and opens a second one with its
 # output, which the page's last fence closes.
 # --------------------------------------------------------------------------------------
@@ -11660,7 +12151,7 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below."""
+    """Return code as the page shows it, with its output in a block below."""
     code = str(item.get("code") or "")
     output = printed.strip("\n").replace("```", "'''")
     if not output:
@@ -11731,15 +12222,20 @@ def take_out_code(
 
 
 # A query has a limit, so that a hostile text is read in linear time.
+# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
+# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
 )
+# 0.8.10 to 0.8.14: an empty link.
 _V1 = (
     r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
     r"(?:\?[^)\n]{0,500})?\)"
 )
+# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+# Lines of other pipes, whose items lie in tables of their own.
 _FOREIGN = (
     r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
     r"[^\S\n]*$)"
@@ -11876,7 +12372,7 @@ def build_input(
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    # An image is an input message: inserted last, to keep reasoning next to its text.
     sent: list[Item] = []
     for item in paired:
         sent += past_items(item)
@@ -11909,6 +12405,17 @@ class _PlacedCall(NamedTuple):
     behind: list[Item]
 
 
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
@@ -11938,10 +12445,13 @@ class _RunHistory:
         self._take_out_code()
 
     def _add_text(
-        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+        self,
+        assistant_text: AssistantText,
+        records: dict[str, Record],
+        reader: Origin | None,
     ) -> None:
         """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(said):
+        for piece in _marked_texts(assistant_text):
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
@@ -12009,6 +12519,7 @@ class _RunHistory:
             item = _call_item(call)
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts behind the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -12034,6 +12545,8 @@ class _RunHistory:
             shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408).
             # The host does not return the text of commentary.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
@@ -12063,11 +12576,13 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _marked_texts(said: AssistantText) -> list[MarkedText]:
+def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
-    ulids = said.ulids or ("",)
+    ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
+    return in_front + split_at_markers(
+        _strip_old_blocks(assistant_text.text), ulids[-1]
+    )
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -12136,7 +12651,7 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 #
 # Files that an answer made: their addresses and the lines below the text.
 #
-# The pipe stores pictures and files and adds a `card` to the finished item: the `files`
+# The pipe stores images and files and adds a `card` to the finished item: the `files`
 # to show, the `links` from addresses inside a container to addresses of the host, and
 # `notes`, lines of Markdown below a text.
 # --------------------------------------------------------------------------------------
@@ -12209,6 +12724,14 @@ def file_lines(card: JsonObject) -> str:
 # --------------------------------------------------------------------------------------
 
 
+# What a model writes arrives in pieces, and a link must be whole to be replaced:
+#
+#   The lake is warm ([zuerich.ch](https://zuerich.ch/lake_(north)?utm_source=openai)).
+#                    ^ from here on the text is held back until the last parenthesis
+#
+# The page then gets `The lake is warm [1].`, and a source. An address may have one pair
+# of parentheses. All patterns have bounds, so that hostile text is read in linear time
+# (tests/test_regular_expressions.py).
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
@@ -12216,7 +12739,7 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
-_LONGEST_OPEN = 4000
+_MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
@@ -12252,7 +12775,7 @@ class HoldbackBuffer:
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
+        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
         end = match.start() if match else len(text)
         self._held = text[end:]
         return text[:end]
@@ -12407,6 +12930,8 @@ class Citations:
             start = link.start()
             end = link.end()
             names_site = "." in label and " " not in label
+            # A label like `zuerich.ch` only repeats the address; any other is a part of the
+            # sentence, and stays.
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
@@ -12475,8 +13000,8 @@ def _key(annotation: Item) -> str:
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
+    `end_index` is documented as the last character, but it is the one behind it
+    (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -12485,6 +13010,8 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
+    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
@@ -12494,6 +13021,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return a text with the edits, in the order of their places in it."""
     pieces: list[str] = []
     done = 0
+    # Where two edits overlap, what both replace is left out once.
     for edit in sorted(edits, key=_edit_place):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
@@ -12512,22 +13040,22 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_place = _place_finder(part_text(part))
+        find_position = _position_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_place(annotation.get("start_index")),
-                "end_index": before + find_place(annotation.get("end_index")),
+                "start_index": before + find_position(annotation.get("start_index")),
+                "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_place(None)
+        before += find_position(None)
     return annotations
 
 
-def _place_finder(text: str) -> Callable[[object], int]:
+def _position_finder(text: str) -> Callable[[object], int]:
     """Return what finds a place of a text again when tracking parameters are gone.
 
     What is no place is the end.
@@ -12536,10 +13064,10 @@ def _place_finder(text: str) -> Callable[[object], int]:
     starts = [match.start() for match in matches]
     removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
-    def find(place: object) -> int:
+    def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_place = place if isinstance(place, int) else len(text)
-        return old_place - removed_before[bisect_left(starts, old_place)]
+        old_position = position if isinstance(position, int) else len(text)
+        return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
 
@@ -12579,6 +13107,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
+    # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
         counts["cost"] = ended.cost
     if ended.trace.response_id:
@@ -12614,6 +13143,8 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    # A stream filter that reads `event["choices"]` raises for a chunk without it, and
+    # Open WebUI then drops the chunk (observed: the whole answer was lost).
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -12878,7 +13409,7 @@ def _progress(ended: RunDone) -> str:
 # of the next turn (docs/reference/open-webui.md, "Rounds of tools").
 #
 # The host stores an item of unknown type unchanged and sends it to no model, and the page
-# draws nothing for one without `content`. So records can be stored as items:
+# shows nothing for one without `content`. So records can be stored as items:
 #
 #     {"type": "openai_responses:kept", "id": "kept_{ulid}",
 #      "before": id of a message item, "kept": what a message key would hold}
@@ -12892,6 +13423,8 @@ def _progress(ended: RunDone) -> str:
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # A call without a status of `completed`, `failed` or `rejected` is left out of the
+    # next turn (utils/misc.py:394 of 0.12.4).
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -12900,7 +13433,7 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
+    """Return a call's output with what its card shows; images by their address."""
     call_id = event.item["call_id"]
     output = event.item["output"]
     if isinstance(output, list):
@@ -12959,6 +13492,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others.
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -12967,7 +13501,7 @@ def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-_NOT_RUN = "Error: this was not run, because the answer broke off."
+_NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -12998,29 +13532,29 @@ class OutputItems:
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
-        place = len(self.items)
+        index = len(self.items)
         self.items.append(item)
-        self._note_call(place, item)
-        return _native("output_item.added", place, item=item)
+        self._note_call(index, item)
+        return _native("output_item.added", index, item=item)
 
-    def _note_call(self, place: int, item: Item) -> None:
+    def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = place
+            self._open_calls[call_id] = index
 
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
-        self.items[place] = item
-        self._note_call(place, item)
-        return _native("output_item.done", place, item=item)
+    def end(self, index: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `index`."""
+        self.items[index] = item
+        self._note_call(index, item)
+        return _native("output_item.done", index, item=item)
 
-    def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
-        return self.end(place, {**self.items[place], **fields})
+    def update(self, index: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `index`."""
+        return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
         """Yield the events of an item that is complete at once."""
@@ -13029,20 +13563,21 @@ class OutputItems:
 
     def add_marker(self, marker: str) -> Chunks:
         """Yield a separate message for a marker that no text follows."""
-        place = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        index = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{index}"}, marker)
         yield self.begin(begun_host_item(item))
-        yield self.end(place, item)
+        yield self.end(index, item)
 
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
+    def grow(self, index: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
+        # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
-            "item_id": self.items[place].get("id"),
+            "item_id": self.items[index].get("id"),
             index_name: 0,
             "delta": text,
         }
-        return _native(_DELTA_TYPES[kind], place, **fields)
+        return _native(_DELTA_TYPES[kind], index, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
@@ -13066,32 +13601,34 @@ class OutputItems:
             return
         self._files_due = count + count // _FEW_FILES
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
+        # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls.get(event.item["call_id"])
-        if place is not None and event.failed:
-            yield self.update(place, status="failed")
+        index = self._open_calls.get(event.item["call_id"])
+        if index is not None and event.failed:
+            yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in list(self._open_calls.values()):
-            yield from self.break_off(place, _NOT_RUN)
+        for index in list(self._open_calls.values()):
+            yield from self.break_off(index, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Chunks:
+    def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(place, status="incomplete")
-        output = {"call_id": self.items[place].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+        yield self.update(index, status="incomplete")
+        output = {"call_id": self.items[index].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(index, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+    def add_record(self, stored: StoredRecord, index: int | None) -> Chunks:
         """Yield the events of a record, which may replace an earlier one.
 
-        `place` is that of the item whose text follows.
+        `index` is that of the item whose text follows.
         """
-        before = "" if place is None else self.items[place].get("id") or ""
+        before = "" if index is None else self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
@@ -13101,19 +13638,19 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        places = range(self._turn_start, len(self.items))
+        indexes = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        for place in places:
-            if is_reasoning(self.items[place]):
-                yield self.update(place, reasoning_details=list(turn.details))
+        for index in indexes:
+            if is_reasoning(self.items[index]):
+                yield self.update(index, reasoning_details=list(turn.details))
                 return
 
 
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
+def _native(kind: str, index: int, **fields: Any) -> Chunk:
     """Return an event of the Responses API as the host takes it."""
     return {
         "type": f"response.{kind}",
-        "output_index": place,
+        "output_index": index,
         **fields,
         "choices": [{"index": 0, "delta": {}}],
     }
@@ -13124,7 +13661,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 #
 # Commentary of the model, shown as progress beside the answer.
 #
-# The page draws the text of an item of unknown type at its place between the cards, and
+# The page shows the text of an item of unknown type at its place between the cards, and
 # leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
 # (docs/reference/open-webui.md, "Native events" and "The stored output and the next
 # turn"). So commentary is a quotation in an item of our own:
@@ -13136,7 +13673,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item.
+    """Shows one message of commentary; `host_index` is that of its item.
 
     `_length` counts the characters of its quotation, `_stored_length` those that the
     host has stored.
@@ -13144,14 +13681,14 @@ class Commentary:
 
     def __init__(self, shown: OutputItems) -> None:
         """Begin at the next place."""
-        self.place = len(shown.items)
+        self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
         self._length = 0
         self._stored_length = 0
         self._ended: ItemDone | None = None
         self._marker = ""
-        self._marker_place = self.place
+        self._marker_index = self.host_index
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -13174,12 +13711,12 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.place]
+            quotation = self._shown.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.place, emptied)
-        head = {"id": self._shown.items[self._marker_place].get("id")}
+            yield self._shown.end(self.host_index, emptied)
+        head = {"id": self._shown.items[self._marker_index].get("id")}
         answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_place, answer)
+        yield self._shown.end(self._marker_index, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -13194,25 +13731,25 @@ class Commentary:
         self._quoted.append(quoted)
         self._length += len(quoted)
         if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.place, "text", quoted)
+            yield self._shown.grow(self.host_index, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.place]
+        item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.place, whole)
+        return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
         """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
+        yield self._shown.end(self.host_index, card)
         if marker:
             self._marker = marker
-            self._marker_place = len(self._shown.items)
+            self._marker_index = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
@@ -13227,7 +13764,7 @@ def _continued_quotation(text: str) -> str:
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page draws none without a text."""
+    """Return the host's item of commentary; the page shows none without a text."""
     return {
         "type": COMMENTARY_TYPE,
         "id": item.get("id") or "",
@@ -13256,6 +13793,8 @@ def _end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
+        # In its older mode of tools Open WebUI takes code at the end for a request to
+        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
         yield from shown.add(end)
 
@@ -13293,7 +13832,7 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
-        self._places: dict[int, int] = {}
+        self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
@@ -13301,11 +13840,11 @@ class NativeRenderer:
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
-            case TextDelta() if event.output_index in self._places:
+            case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._places:
+            case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
@@ -13338,17 +13877,17 @@ class NativeRenderer:
                     self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._index_of(event))
             case TurnDetails():
                 yield from self.shown.add_details(event)
 
-    def _place_of(self, stored: StoredRecord) -> int | None:
+    def _index_of(self, stored: StoredRecord) -> int | None:
         """Return the place of the item that a record belongs to; None for the end."""
         index = stored.output_index
         if index is None:
             return None
         commentary = self._commentary.get(index)
-        return commentary.place if commentary else self._places.get(index)
+        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -13367,6 +13906,8 @@ class NativeRenderer:
             yield from commentary.become_answer(closing)
         has_failed = event.ending.is_failure
         if has_failed:
+            # Open WebUI runs a call without an output, and calls the pipe again
+            # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
         marker = self._take_marker()
         if marker:
@@ -13377,8 +13918,13 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
+            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
+            # usage, and a `response.completed` would replace all items
+            # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if has_failed:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
@@ -13402,7 +13948,7 @@ class NativeRenderer:
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
-        self._places[event.output_index] = len(self.shown.items)
+        self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
@@ -13413,7 +13959,9 @@ class NativeRenderer:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
         if text:
-            yield self.shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(
+                self._host_indexes[event.output_index], event.kind, text
+            )
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -13428,11 +13976,11 @@ class NativeRenderer:
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        place = self._places[index]
+        host_index = self._host_indexes[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                del self._places[index]
-                item = {**self.shown.items[place], "type": "openai_responses:end"}
+                del self._host_indexes[index]
+                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -13441,7 +13989,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(place, item)
+        yield self.shown.end(host_index, item)
         yield from self.shown.add_files(event.card)
 
 
@@ -13560,6 +14108,123 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# shells.caller
+#
+# Who asks: what both shells are told by Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
+
+
+# --------------------------------------------------------------------------------------
+# shells.answer_log
+#
+# The log of one answer, for pipe and agents: lines without secrets.
+# --------------------------------------------------------------------------------------
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_LONGEST_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Write nothing yet."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may say anything.
+        """
+        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write what may be of interest."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
+        self.line("WARNING", text)
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Take a line that holds no secret and no line break."""
+        raise NotImplementedError
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
 # shells.json_valve
 #
 # A valve that holds a JSON object with documented keys.
@@ -13609,6 +14274,11 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     try:
         form.model_validate({key: value})
@@ -13618,10 +14288,39 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# shells.shell
+#
+# Which of the two shells speaks: their messages differ in nothing else.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where a valve is, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+
+# --------------------------------------------------------------------------------------
 # shells.timeouts
 #
 # The time limits of requests that an administrator can set, for pipe and agents.
 # --------------------------------------------------------------------------------------
+
+
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
 
 
 class TimeoutSettings(BaseModel):
@@ -13643,6 +14342,406 @@ class TimeoutSettings(BaseModel):
         ge=30,
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
+        """Return the limits of a request to a model; `total` is that of its answer."""
+        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        return Timeouts(
+            connect=self.connect_timeout_seconds,
+            first_event=max(self.first_event_timeout_seconds, least),
+            idle=max(self.idle_timeout_seconds, least),
+            total=total,
+        )
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# What administrators are told about valves, for pipe and agents.
+#
+# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
+# the name of its valve, which both shells share, and the place where a shell has it.
+# --------------------------------------------------------------------------------------
+
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty for nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return who has to correct something, and where."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+# --------------------------------------------------------------------------------------
+# shells.tool_valves
+#
+# The valves that say which tools may run, and for how long, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    "auto": "auto",
+    "ask": "ask",
+    "deny": "deny",
+}
+
+_Parsed = TypeVar("_Parsed")
+
+_MAX_QUOTED_ENTRY = 40
+"""Characters of an entry that a message repeats."""
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+class ReadRules(NamedTuple):
+    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+
+    rules: ApprovalRules
+    problem: str = ""
+
+
+def read_rules(text: str, shell: Shell) -> ReadRules:
+    """Return the rules of TOOL_APPROVAL, one a line or comma.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return ReadRules(rules)
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = (
+        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    message = valve_message(problem, shell, "`delete_*=ask`")
+    return ReadRules([*asked, ("*", "ask")], message)
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+class ReadTimeouts(NamedTuple):
+    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+
+    default: float
+    """The limit of a tool that no pattern fits."""
+    by_pattern: Sequence[tuple[str, float]]
+    """Limits by patterns of names."""
+    problem: str = ""
+
+
+def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
+    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return ReadTimeouts(default, patterns)
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
+    return ReadTimeouts(default, patterns, message)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Parsed | None]
+) -> tuple[list[tuple[str, _Parsed]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Parsed]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.compaction
+#
+# COMPACTION_TOKENS, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_MIN_THRESHOLD = 1000
+"""The API refuses a lower one."""
+
+
+def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
+    """Return the `context_management` that compacts a chat above so many tokens.
+
+    None for 0, and at Azure, which does not have it.
+    """
+    if tokens == 0 or endpoint.is_azure:
+        return None
+    threshold = max(tokens, _MIN_THRESHOLD)
+    return [{"type": "compaction", "compact_threshold": threshold}]
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+class EndpointValves(Protocol):
+    """What both shells let an administrator set about the server, but for secrets."""
+
+    BASE_URL: str
+    ORGANIZATION: str
+    PROJECT: str
+    COMPATIBILITY: Compatibility
+    CA_BUNDLE: str
+    VERIFY_SSL: bool
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page})."
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: EndpointValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        compatibility=valves.COMPATIBILITY,
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.failures
+#
+# What people and the log are told of an answer that failed, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+    """Log why there is no answer; return the message to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        log.warn(f"nothing was sent: {message}")
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+            "an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message)
+
+
+def report_failure(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    ending = advised_ending(ended.ending, shell)
+    shown = with_error_id(log, message or ending.sentence)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(sentence=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller_settings
+#
+# What callers may set beside their chat, by the words of `caller_may_set`.
+#
+# The words differ: the pipe closes what is the administrator's, the agents open what a
+# request needs. What administrators are told is the same.
+# --------------------------------------------------------------------------------------
+
+
+_SETTING = "caller_may_set"
+
+
+def unknown_permissions(
+    words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words that permit nothing; empty if there are none."""
+    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+
+
+def left_out_line(
+    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
+) -> str:
+    """Return the line of the log about settings that a request may not have.
+
+    `left_out` has the text for each name. Empty if `is_new` knows them all of this
+    caller: a client sends the same settings again and again.
+    """
+    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    if not new:
+        return ""
+    return (
+        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
+        "says what a request may set)"
     )
 
 
@@ -14102,26 +15201,21 @@ _TOOL_REPEATED_TEXT = (
 class GuardedTools:
     """Tools whose calls are checked; a call that failed is not made again.
 
-    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
-    tools with names in `interactive` have time limits of their own.
+    These are the tools of a run and the judge of their calls.
     """
 
-    def __init__(
-        self,
-        schemas: Mapping[str, Mapping[str, Any]],
-        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
-        interactive: Collection[str] = (),
-    ) -> None:
+    holds_calls = False
+    """Nobody is asked, so calls are shown at once."""
+
+    def __init__(self, tools: CallableTools) -> None:
         """Start without failures."""
-        self._schemas = schemas
-        self._run_tool = run_tool
-        self._interactive = interactive
+        self._tools = tools
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas.get(name)
+        schema = self._tools.parameters(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
@@ -14135,6 +15229,15 @@ class GuardedTools:
         has_failed = self._signature(name, arguments) in self._failed
         return _TOOL_REPEATED_TEXT if has_failed else None
 
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here."""
+        verdicts: list[Verdict] = []
+        for call in calls:
+            why = self.refusal(call)
+            refusal = ToolResult(why, failed=True) if why else None
+            verdicts.append(Verdict(call, refusal))
+        return Judgment(verdicts)
+
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
         return list(self._failed.values())
@@ -14146,17 +15249,17 @@ class GuardedTools:
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._schemas.get(name)
+        return self._tools.parameters(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool has a time limit of its own."""
-        return name in self._interactive
+        return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that raises, takes too long or is stopped has failed too."""
@@ -14164,7 +15267,7 @@ class GuardedTools:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            result = await self._run_tool(name, arguments)
+            result = await self._tools.call(name, arguments)
             succeeded = not result.failed
         finally:
             if not succeeded:
@@ -14179,7 +15282,7 @@ class GuardedTools:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is the same for calls with the same effect."""
-        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
@@ -14223,6 +15326,44 @@ def _option_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
+
+
+# --------------------------------------------------------------------------------------
+# strategies.limits
+#
+# The budget of a strategy, and what the model reads when it is used up.
+#
+# The texts about rounds and failures are the seed's
+# (docs/reference/pipelines-server.md, "Texts for the model").
+# --------------------------------------------------------------------------------------
+
+
+MAX_CALLS = 1000
+"""Of one answer; 30 rounds of many calls at once stay below it."""
+
+
+def build_budget(parameters: StrategyParameters) -> Budget:
+    """Return how much an answer may take."""
+    return Budget(
+        rounds=parameters.rounds,
+        calls=MAX_CALLS,
+        seconds=parameters.maximum_seconds,
+        tokens=parameters.maximum_tokens,
+    )
+
+
+def build_call_texts(parameters: StrategyParameters) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made."""
+    return CallTexts(
+        failed=TOOL_FAILED_TEXT,
+        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        "tool '{tool}'. Please consider increasing the iteration limit.",
+        calls=f"Call limit ({MAX_CALLS}) reached. Cannot call tool '{{tool}}'.",
+        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
+        "tool '{tool}'.",
+        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
+        "'{tool}'.",
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -14318,10 +15459,90 @@ def _parse_window(policy: str) -> int:
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset asks for a memory policy that there is not. An administrator has "
+        "The preset names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.merged_calls
+#
+# Answers in which each call occurs once (R12).
+#
+# A call without an id or a name is dropped. A call that arrives twice counts once, in its
+# last form, at its first place.
+# --------------------------------------------------------------------------------------
+
+
+class MergingProvider:
+    """A provider whose answers have each call once."""
+
+    def __init__(self, provider: Provider) -> None:
+        """Take the answers of another provider."""
+        self._provider = provider
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, without the calls that are dropped, then the answer."""
+        calls = _MergedCalls()
+        async with aclosing(self._provider.generate(request, first_index)) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    yield part._replace(items=calls.merge(part.items))
+                    continue
+                event = calls.check(part)
+                if event is not None:
+                    yield event
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+        return self._provider.paused()
+
+
+class _MergedCalls:
+    """The calls of one answer, by their ids."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, int] = {}
+        self._dropped: set[int] = set()
+
+    def check(self, event: RunEvent) -> RunEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
+        if not isinstance(event, ItemEvent):
+            return event
+        match event:
+            case ItemAdded() if is_call(event.item):
+                return self._begin(event)
+            case ItemDone() if is_call(event.item):
+                index = self._find(event.item)
+                return None if index is None else event._replace(output_index=index)
+        return None if event.output_index in self._dropped else event
+
+    def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
+        """Return the items of the answer, each call once."""
+        merged: dict[int, Item] = {}
+        for index, item in items:
+            first_index = self._find(item) if is_call(item) else index
+            if first_index is not None:
+                merged[first_index] = item
+        return tuple(sorted(merged.items()))
+
+    def _begin(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
+        call_id = str(event.item.get("call_id") or "")
+        if call_id and event.item.get("name") and call_id not in self._indexes:
+            self._indexes[call_id] = event.output_index
+            return event
+        self._dropped.add(event.output_index)
+        return None
+
+    def _find(self, call: Item) -> int | None:
+        """Return the index under which a call is shown; None if it is dropped."""
+        if not call.get("name"):
+            return None
+        return self._indexes.get(str(call.get("call_id")))
 
 
 # --------------------------------------------------------------------------------------
@@ -16459,12 +17680,12 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            text = f"It is no text; the user is shown the file of {size} bytes."
+            text = f"It is not text; the user gets the file of {size} bytes."
             return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    raise _SandboxCallFailed("The sandbox gave an answer that makes no sense.")
+    raise _SandboxCallFailed("The sandbox returned an invalid answer.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -16504,14 +17725,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"The code was ended by signal {-status}."
     if "unkept" in answer:
         yield (
-            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
+            f"Nothing in the workspace was kept, because {answer['unkept']}: it is as "
             "it was before."
         )
     dropped = answer.get("dropped")
     if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
-        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
+        yield f"[The file continues: it has {answer.get('size')} bytes.]"
     unlisted = answer.get("more") or answer.get("unlisted")
     if unlisted:
         yield f"{unlisted} more are not listed."
@@ -16814,254 +18035,12 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.accounting
-#
-# What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
-# --------------------------------------------------------------------------------------
-
-
-_ITERATION_LIMIT_TEXT = (
-    "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
-    "Please consider increasing the iteration limit."
-)
-
-
-class RunTotals:
-    """The sums of a run; earlier rounds of the same answer are added."""
-
-    def __init__(
-        self, parameters: StrategyParameters, parent: Self | None = None
-    ) -> None:
-        """Start the clock; tokens of a task count for its `parent`, too."""
-        self.rounds = 0
-        self.calls = 0
-        self.usage: Usage | None = None
-        self.last_usage: Usage | None = None
-        self.usages: list[Usage] = []
-        self.delegated_usage: Usage | None = None
-        """Of tasks, since it was last taken."""
-        self.stop: RunDone | None = None
-        """The end of a task that OpenAI's safety monitoring stopped."""
-        self._parent = parent
-        self._earlier_usage: Usage | None = None
-        self._parameters = parameters
-        self._now = asyncio.get_running_loop().time
-        self._started_at = self._now()
-
-    @property
-    def seconds(self) -> float:
-        """The time so far, earlier rounds included."""
-        return self._now() - self._started_at
-
-    @property
-    def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones included."""
-        return add_usage(self._earlier_usage, self.usage) or Usage()
-
-    @property
-    def own_usages(self) -> list[Usage]:
-        """Those of the responses of this call, without earlier rounds."""
-        if self._earlier_usage is None:
-            return self.usages
-        return self.usages[1:]  # the first are the earlier rounds together
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The remaining time, None without a limit."""
-        limit = self._parameters.maximum_seconds
-        if limit <= 0:
-            return None
-        return max(0.0, limit - self.seconds)
-
-    def add_earlier(
-        self, rounds: int, calls: int, usage: Usage | None, seconds: float
-    ) -> None:
-        """Add the sums of earlier rounds."""
-        self.rounds = rounds
-        self.calls = calls
-        self._earlier_usage = usage
-        self._started_at -= seconds
-        if usage is not None:
-            self.usages.append(usage)
-
-    def add_turn(self, ended: RunDone) -> None:
-        """Add the usage of one answer of the model."""
-        self.usage = add_usage(self.usage, ended.usage)
-        self.last_usage = ended.usage
-        self.usages += ended.usages
-        if self._parent:
-            self._parent.add_delegated(ended)
-            if ended.ending.code == MISALIGNMENT:
-                self._parent.stop = ended
-
-    def add_delegated(self, ended: RunDone) -> None:
-        """Add the usage of one answer of a task."""
-        self.usage = add_usage(self.usage, ended.usage)
-        self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
-        self.usages += ended.usages
-
-    @property
-    def safety_stop(self) -> RunDone | None:
-        """How a task of this answer was stopped: nothing of the answer may go on."""
-        return self._parent.safety_stop if self._parent else self.stop
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count no time while a person decides."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self._started_at += self._now() - began
-
-    def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in that round."""
-        return number <= self._parameters.rounds and not self._exhausted_limit()
-
-    def limit_error(self, number: int) -> str:
-        """Return why the calls of a round are refused, or nothing.
-
-        The calls of the last round are refused unless it is the only one. `{tool}`
-        stands for the tool's name.
-        """
-        rounds = self._parameters.rounds
-        is_last_of_many = number == rounds and rounds > 1
-        if number > rounds or is_last_of_many:
-            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
-        exhausted = self._exhausted_limit()
-        if not exhausted:
-            return ""
-        return f"{exhausted} Cannot call tool '{{tool}}'."
-
-    def _exhausted_limit(self) -> str:
-        """Return which limit is reached, that of the parent first; empty for none."""
-        if self._parent:
-            exhausted = self._parent._exhausted_limit()
-            if exhausted:
-                return exhausted
-        if self.seconds_left == 0:
-            return f"Time limit ({self._parameters.maximum_seconds:g} s) reached."
-        max_tokens = self._parameters.maximum_tokens
-        if max_tokens > 0 and self.total_usage.total >= max_tokens:
-            return f"Token limit ({max_tokens}) reached."
-        return ""
-
-
-class StepLog:
-    """Makes the events of the step log; writes a line for each end.
-
-    With `debug` the events contain arguments and outputs.
-    """
-
-    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
-        """Start without steps."""
-        self._log = log
-        self._debug = debug
-        self._started: dict[str, tuple[StepStarted, float]] = {}
-        self._round = ""
-        """The id of the round that began last."""
-        self._outer = ""
-        """Of a task, the round that began it."""
-        self._prefix = ""
-        self._tasks = count(1)
-        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
-
-    def begin_task(self) -> Self:
-        """Return a log for a task, whose steps are those of the round at this moment."""
-        log = copy(self)
-        log._outer = self._round
-        log._prefix = f"TASK {next(self._tasks)} > "
-        log._progress = asyncio.Queue()  # a task takes no steps of others
-        return log
-
-    def report(self, event: AgentEvent) -> None:
-        """Take an event of a task; its steps are shown."""
-        if isinstance(event, StepStarted | StepEnded):
-            self._progress.put_nowait(event)
-
-    async def follow(
-        self, work: asyncio.Future[Any]
-    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
-        """Yield the steps of tasks until `work` is done."""
-        step = asyncio.ensure_future(self._progress.get())
-        try:
-            while not (work.done() and self._progress.empty() and not step.done()):
-                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
-                if step.done():
-                    yield step.result()
-                    step = asyncio.ensure_future(self._progress.get())
-        finally:
-            step.cancel()
-            if work.cancel():
-                await asyncio.wait((work,))
-
-    def start(
-        self,
-        kind: StepKind,
-        label: str,
-        *,
-        parent: str = "",
-        may_call: bool = False,
-        detail: str = "",
-    ) -> StepStarted:
-        """Return the event of a step that begins."""
-        label = f"{self._prefix}{label}"
-        parent = parent or self._outer
-        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
-        if kind == "round":
-            self._round = step_id
-        step = StepStarted(
-            id=step_id,
-            parent=parent,
-            kind=kind,
-            label=label,
-            may_call=may_call,
-            detail=detail if self._debug else "",
-        )
-        self._started[step_id] = (step, monotonic_seconds())
-        return step
-
-    def end(
-        self,
-        step: StepStarted,
-        *,
-        usage: Usage | None = None,
-        failed: bool = False,
-        detail: str = "",
-    ) -> StepEnded:
-        """Return the event of a step that ended."""
-        _, started_at = self._started[step.id]
-        ended = StepEnded(
-            step=step,
-            seconds=monotonic_seconds() - started_at,
-            usage=usage,
-            failed=failed,
-            detail=detail if self._debug else "",
-        )
-        line = format_step(ended)
-        if step.parent in self._started:
-            parent, _ = self._started[step.parent]
-            line = f"{parent.label} > {line}"
-        if step.detail:
-            line = f"{line} {step.detail}"
-        self._log(line)
-        return ended
-
-
-def format_step(ended: StepEnded) -> str:
-    """Return a step as one line: label, duration, tokens."""
-    notes = [f"{ended.seconds:.1f} s"]
-    if ended.usage:
-        notes.append(f"{ended.usage.total:,} tokens")
-    if ended.failed:
-        notes.append("failed")
-    return f"{ended.step.label}: {', '.join(notes)}"
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.ports
 #
-# The interfaces that connect the agent to users, tools, models, listeners and presets.
+# The interfaces that connect the agent to users, tools and listeners.
+#
+# That of a model is `Provider` in openai_responses/loop/run.py, a preset is a `Guide`
+# (strategies/guide.py).
 # --------------------------------------------------------------------------------------
 
 
@@ -17116,27 +18095,6 @@ StoreFile = Callable[[str, bytes], Awaitable[str]]
 
 Raises HostFileError.
 """
-
-
-class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields.
-
-    `is_final` says that no tool was called; `run_end` has all items.
-    """
-
-    is_final: bool
-    tool_calls: tuple[Item, ...]
-    text_content: str
-    run_end: RunDone
-
-
-class Provider(Protocol):
-    """A model that continues a history."""
-
-    def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class AgentContext(Protocol):
@@ -17282,14 +18240,14 @@ _DELEGATE_ARGUMENTS: Mapping[str, Any] = {
     "required": ["task"],
 }
 
-RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
+RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
 
 class DelegateTool(NamedTuple):
     """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest
-    totals: RunTotals
+    spending: Spending
     run_task: RunTask
     slots: asyncio.Semaphore
     name: str = DELEGATE
@@ -17299,13 +18257,13 @@ class DelegateTool(NamedTuple):
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
         request = self._build_request(args)
-        seconds = self.totals.seconds_left
+        seconds = self.spending.seconds_left
         if seconds is None:
             seconds = _TASK_SECONDS
         try:
             async with self.slots, asyncio.timeout(seconds):
-                totals = RunTotals(request.parameters, self.totals)
-                return await self.run_task(request, totals)
+                budget = build_budget(request.parameters)
+                return await self.run_task(request, Spending(budget, self.spending))
         except TimeoutError:
             return tool_error("the time of the task is used up.")
 
@@ -17598,16 +18556,14 @@ _REFUSAL_PREFIXES = (
 class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` the approvals by confirmation id,
-    `signed_calls` the calls that this pipeline signed; only those were asked about.
+    `spending` is what they took, `failed` are the calls that failed, `answers` the
+    approvals by confirmation id, `signed_calls` the calls that this pipeline signed;
+    only those were asked about.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
 
-    rounds: int = 0
-    calls: int = 0
-    usage: Usage | None = None
-    seconds: float = 0.0
+    spending: EarlierSpending = EarlierSpending()
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, Decision] = MappingProxyType({})
     signed_calls: tuple[Item, ...] = ()
@@ -17617,7 +18573,7 @@ class EarlierRounds(NamedTuple):
     @property
     def is_continuation(self) -> bool:
         """Whether an earlier round belongs to this answer."""
-        return self.rounds > 0
+        return self.spending.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
@@ -17639,10 +18595,12 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     if open_turn:
         round_count += 1
     return EarlierRounds(
-        rounds=round_count,
-        calls=len(calls),
-        usage=_sum_usage(turns),
-        seconds=sum(_read_seconds(turn) for turn in turns),
+        spending=EarlierSpending(
+            rounds=round_count,
+            calls=len(calls),
+            usage=_sum_usage(turns),
+            seconds=sum(_read_seconds(turn) for turn in turns),
+        ),
         failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
         signed_calls=_find_signed_calls(turns) if answers else (),
@@ -18214,130 +19172,6 @@ def _merge_body(
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.transcript
-#
-# The items of one run: checked as they arrive, and kept as history for the next request.
-#
-# A call without an id or a name is dropped. A call that arrives twice counts once, in its
-# last form. Calls that may need approval are held back until the answer is complete,
-# because the host would run every call that it sees.
-# --------------------------------------------------------------------------------------
-
-
-class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`.
-
-    `items` are the completed ones by index; `next_index` is free.
-    """
-
-    def __init__(
-        self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
-    ) -> None:
-        """Calls are shown under the names that `shown_name` gives."""
-        self.items: dict[int, Item] = {}
-        self.next_index = first
-        self.held_events: list[RunEvent] = []
-        self._first = first
-        self._original_name = shown_name
-        self._holds_calls = holds_calls
-        self._dropped: set[int] = set()
-        self._calls: dict[str, int] = {}
-
-    def process(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is passed on of an event."""
-        if isinstance(event, ItemEvent):
-            yield from self._process_item_event(event)
-        elif isinstance(event, ResponseDone) and self.held_events:
-            self.held_events.append(event)
-        else:
-            yield event
-
-    def held_without_calls(self) -> list[RunEvent]:
-        """Return the held events without those of calls."""
-        calls = {index for index, item in self.items.items() if is_call(item)}
-        return [
-            event
-            for event in self.held_events
-            if not (isinstance(event, ItemEvent) and event.output_index in calls)
-        ]
-
-    def _process_item_event(self, event: ItemEvent) -> Iterator[RunEvent]:
-        """Yield an event of an item under its index in the run, or hold it back."""
-        index = self._first + event.output_index
-        self.next_index = max(self.next_index, index + 1)
-        checked = self._check_event(event._replace(output_index=index))
-        if checked is None:
-            return
-        begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
-        if self.held_events or (self._holds_calls and begins_call):
-            self.held_events.append(checked)
-        else:
-            yield checked
-
-    def _check_event(self, event: ItemEvent) -> ItemEvent | None:
-        """Return what is passed on of an event; None for one of a dropped call."""
-        if isinstance(event, ItemAdded) and is_call(event.item):
-            return self._begin_call(event)
-        if not isinstance(event, ItemDone):
-            return None if event.output_index in self._dropped else event
-        if not is_call(event.item):
-            self.items[event.output_index] = event.item
-            return event
-        index = self._calls.get(str(event.item.get("call_id")))
-        if index is None or not event.item.get("name"):
-            return None
-        self.items[index] = event.item
-        return event._replace(output_index=index, item=self._rename_call(event.item))
-
-    def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
-        """Return the event of a new call; None for one that is dropped."""
-        call_id = event.item.get("call_id")
-        if call_id and event.item.get("name") and call_id not in self._calls:
-            self._calls[str(call_id)] = event.output_index
-            return event._replace(item=self._rename_call(event.item))
-        self._dropped.add(event.output_index)
-        return None
-
-    def _rename_call(self, call: Item) -> Item:
-        """Return a call under the name that is shown."""
-        return {**call, "name": self._original_name(str(call["name"]))}
-
-
-class Transcript:
-    """The history of a run: answers of the model and outputs of calls."""
-
-    def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with the history of the chat."""
-        self.history = list(history)
-        self.output: list[Item] = []
-        self.next_index = 0
-
-    def add_answer(self, items: Sequence[Item]) -> None:
-        """Add an answer of the model."""
-        self.output += items
-        received = replay_output(items, with_reasoning=True)
-        self.history = since_compaction([*self.history, *received])
-
-    def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
-        item = output_item(call, result)
-        self.output.append(item)
-        self.history.append(item)
-        return ToolOutput(self._take_index(), item, result.failed, result.card)
-
-    def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run contained."""
-        index = self._take_index()
-        return ItemAdded(index, call), ItemDone(index, call)
-
-    def _take_index(self) -> int:
-        """Return a free index."""
-        index = self.next_index
-        self.next_index += 1
-        return index
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.host_calls
 #
 # Calls and names of Open WebUI's own tools.
@@ -18388,80 +19222,86 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
 # --------------------------------------------------------------------------------------
 # gpt5_agent.agent.calls
 #
-# The calls of one round: refused, put to a person, run here, or left to the host.
+# The judge of an agent's calls: refused, put to a person, made here, left to the host.
 # --------------------------------------------------------------------------------------
 
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names.
+class _OfferedTools:
+    """All tools that the model is offered; only the agent's own run here."""
 
-    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
-    While there are `questions` for a person, no call is made.
+    def __init__(self, prepared: PreparedRun) -> None:
+        self._names = prepared.names
+        self._own_tools = prepared.own_tools
+        self._schemas = {**prepared.host_schemas, **prepared.own_tools.schemas}
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+        return self._schemas.get(self._names.own_name(name))
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of a tool; none stands for another."""
+        return self._names.own_name(name), arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own: tasks have."""
+        return name == DELEGATE
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool by its own name."""
+        return await self._own_tools.call(name, arguments)
+
+
+class ChatJudge:
+    """Decides about the calls of an answer, also with what a person said in the chat.
+
+    `question` is the call that asks a person, `requests` is what it asks,
+    `new_permissions` are the approvals for this chat that were given in this answer.
     """
 
-    calls: tuple[Item, ...]
-    refusals: Mapping[str, ToolResult]
-    host_call_ids: frozenset[str]
-    questions: tuple[Item, ...] = ()
-
-    @property
-    def own_calls(self) -> list[Item]:
-        """The calls that are answered here, in their order."""
-        return [
-            call for call in self.calls if call["call_id"] not in self.host_call_ids
-        ]
-
-    @property
-    def made_calls(self) -> list[Item]:
-        """The calls that run here."""
-        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
-
-
-class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
-
     def __init__(
-        self,
-        request: AgentRequest,
-        prepared: PreparedRun,
-        totals: RunTotals,
-        steps: StepLog,
-        transcript: Transcript,
+        self, request: AgentRequest, prepared: PreparedRun, spending: Spending
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         earlier = prepared.earlier_rounds
+        self.question: Item | None = None
+        self.requests: list[ToolCallRequested] = []
+        self.new_permissions: set[str] = set()
         self._settings = request.own_tools
-        self._log = request.log
+        self._chat = request.chat
+        self._names = prepared.names
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
-        self._totals = totals
-        self._steps = steps
-        self._transcript = transcript
+        self._spending = spending
         self._decisions = dict(earlier.answers)
-        self._chat = request.chat
-        self._tools = GuardedTools(
-            {**prepared.host_schemas, **prepared.own_tools.schemas},
-            prepared.own_tools.call,
-            interactive=(DELEGATE,),
-        )
+        self._permissions = prepared.permissions
+        self._tools = GuardedTools(_OfferedTools(prepared))
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
             request.own_tools.approver, ask=self._ask_person, log=request.log
         )
-        self._permissions = prepared.permissions
-        self.new_permissions: set[str] = set()
-        """Approvals for this chat, given in this answer."""
         for call in earlier.signed_calls:
-            self._add_permission(
-                {**call, "name": prepared.names.own_name(str(call["name"]))}
-            )
+            self._add_permission(self._rename(call))
+
+    def build_toolset(self, request: AgentRequest) -> Toolset:
+        """Return what runs the calls that this judge allows."""
+        return Toolset(
+            tools=self._tools,
+            approver=self._approver,
+            limits=self._settings.limits,
+            log=request.log,
+            budget=build_budget(request.parameters),
+            texts=build_call_texts(request.parameters),
+            judge=self,
+        )
 
     @property
-    def may_ask(self) -> bool:
+    def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
         rules = self._approver.rules
@@ -18474,34 +19314,39 @@ class RoundCalls:
         """Return the calls that failed, for later rounds."""
         return self._tools.failed_calls()
 
-    async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what happens to the calls; with a `limit` all are refused.
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to the calls.
 
         No approval is requested for a call that cannot be made.
         """
-        refused: dict[str, ToolResult] = {}
-        for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._refusal(call)
+        named_calls = [self._rename(call) for call in calls]
+        refusals: dict[str, ToolResult] = {}
+        for call in named_calls:
+            why = self._refusal(call)
             if why:
-                refused[call["call_id"]] = ToolResult(why, failed=True)
-        open_calls = [call for call in calls if call["call_id"] not in refused]
-        questions = list(
-            filter(self._must_ask, map(self._resolve_for_rules, open_calls))
-        )
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        open_calls = [call for call in named_calls if call["call_id"] not in refusals]
+        resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
+        questions = [call for call in resolved_calls if self._must_ask(call)]
         if questions:
-            first = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), first)
-        host_calls = [
-            call for call in open_calls if call["name"] not in self._own_names
-        ]
-        for call in map(self._resolve_for_rules, host_calls):
-            why = await self._approver.refusal(
-                call["call_id"], call["name"], parse_arguments(call)
-            )
-            if why:
-                refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
-        return CallDecisions(tuple(calls), refused, ids)
+            return Judgment(_build_verdicts(calls, refusals, ()), self._ask(questions))
+        host_call_ids = {
+            call["call_id"]
+            for call in open_calls
+            if call["name"] not in self._own_names
+        }
+        for call in resolved_calls:
+            if call["call_id"] in host_call_ids:
+                why = await self._approver.refusal(
+                    call["call_id"], call["name"], parse_arguments(call)
+                )
+                if why:
+                    refusals[call["call_id"]] = tool_error(why)
+        return Judgment(_build_verdicts(calls, refusals, host_call_ids))
+
+    def _rename(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return {**call, "name": self._names.own_name(str(call["name"]))}
 
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
@@ -18510,76 +19355,22 @@ class RoundCalls:
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
         if not why and not can_ask and self._lacks_approval(call):
             return (
-                f"Error: {name} needs an approval, and this client cannot be asked. Go "
-                "on without it."
+                f"Error: {name} needs an approval, and this client cannot be asked. "
+                "Continue without it."
             )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):
             return why
         return "tool arguments validation error: no tool to call is named"
 
-    def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
-        requests = [
+    def _ask(self, calls: Sequence[Item]) -> Item:
+        """Return the call that asks a person about as many calls as it can hold."""
+        self.requests = [
             build_confirmation_request(call, chat=self._chat)
-            for call in decisions.questions
+            for call in calls[:MAX_QUESTIONS]
         ]
-        yield from requests
-        yield from self._transcript.build_call_events(build_question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    async def run(
-        self, decisions: CallDecisions, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls in their order; yield each with its step of the log."""
-        self._totals.calls += len(decisions.calls)
-        steps: dict[str, StepStarted] = {}
-        calls = decisions.made_calls
-        if calls:
-            yield StateChanged("executing_tool")
-        for call in calls:
-            steps[call["call_id"]] = self._start_step(call, round_step)
-            yield steps[call["call_id"]]
-        async with aclosing(run_calls(calls, self._toolset())) as results:
-            for call in decisions.own_calls:
-                refused = decisions.refusals.get(call["call_id"])
-                if not refused:
-                    work = asyncio.ensure_future(anext(results))
-                    async with aclosing(self._steps.follow(work)) as events:
-                        async for event in events:
-                            yield event
-                result = refused or work.result()[1]
-                yield self._transcript.add_output(call, result)
-                if not refused:
-                    step = steps[call["call_id"]]
-                    detail = _output_text(result)
-                    yield self._steps.end(step, failed=result.failed, detail=detail)
-        if decisions.host_call_ids:
-            yield StateChanged("waiting_for_tools")
-
-    def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
-        """Return the step of a call, below that of its round."""
-        return self._steps.start(
-            "tool",
-            f"CALL {call['name']}",
-            parent=round_step.id,
-            detail=str(call.get("arguments", "")),
-        )
-
-    def _toolset(self) -> Toolset:
-        """Return the tools that run here, within the time that is left."""
-        limits = self._settings.limits
-        seconds_left = self._totals.seconds_left
-        if seconds_left is not None:
-            batch_seconds = min(limits.batch_seconds, seconds_left)
-            limits = limits._replace(batch_seconds=batch_seconds)
-        return Toolset(
-            self._tools,
-            self._approver,
-            limits,
-            self._log,
-            failure_text=TOOL_FAILED_TEXT,
-        )
+        self.question = build_question_call(self.requests)
+        return self.question
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -18592,7 +19383,7 @@ class RoundCalls:
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
         ask = self._settings.approver.ask
-        with self._totals.pause():
+        with self._spending.pause():
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
@@ -18642,111 +19433,204 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
-def _output_text(result: ToolResult) -> str:
-    """Return the text of an output, without its pictures."""
-    if isinstance(result.output, str):
-        return result.output
-    return "\n".join(part_text(part) for part in result.output)
+def _build_verdicts(
+    calls: Sequence[Item], refusals: Mapping[str, ToolResult], left_ids: Collection[str]
+) -> list[Verdict]:
+    """Return what happens to each call, by the ids of those that are not made here."""
+    verdicts: list[Verdict] = []
+    for call in calls:
+        refusal = refusals.get(call["call_id"])
+        is_left = refusal is None and call["call_id"] in left_ids
+        verdicts.append(Verdict(call, refusal, is_left))
+    return verdicts
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.provider
+# gpt5_agent.agent.learning
 #
-# The Responses API as the agent's provider.
+# What the refusals of a run teach for later ones.
 # --------------------------------------------------------------------------------------
 
 
-class ResponsesProvider:
-    """Continues a history, one answer of the model at a time."""
+class RepairLearning:
+    """Remembers the repairs that helped; what is known is left out at once."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Send nothing yet; what the server refused before is left out at once."""
-        self._settings = request
+        """Begin with what the memory of the pipeline has."""
         self._prepared = prepared
         self._memory = request.repairs or RepairMemory()
         self._scope = RepairScope(
             request.endpoint.account(), prepared.request.model, request.user_id
         )
-        known = self._memory.repairs(self._scope)
-        self._request = prepared.request.model_copy(update={"repairs": known})
         self._trials = RunTrials()
-        self._tools_ran = prepared.earlier_rounds.is_continuation
+        self._is_configured = partial(is_as_valves_say, request, prepared)
 
-    async def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then the answer.
+    def repaired_request(self) -> ResponsesRequest:
+        """Return the first request with the known repairs."""
+        known = self._memory.repairs(self._scope)
+        return self._prepared.request.model_copy(update={"repairs": known})
 
-        Tools stay in the request when none may be called: the prompt cache depends on
-        them.
-        """
-        settings = self._settings
-        request = self._request.model_copy(
-            update={
-                "input": [*history],
-                "tool_choice": self._tool_choice(bool(tools)),
-            }
-        )
-        events = run(request, settings.endpoint, settings.connections, settings.limits)
-        async with aclosing(events):
-            async for event in events:
-                self._follow_repairs(event)
-                if isinstance(event, RunDone):
-                    yield _build_model_answer(event)
-                else:
-                    yield event
-        self._tools_ran = True
-
-    def _follow_repairs(self, event: RunEvent) -> None:
-        """Change later requests of this run, too; remember what helped."""
-        if isinstance(event, Status) and event.trial:
-            repairs = (*self._request.repairs, event.trial.repair)
-            self._request = self._request.model_copy(update={"repairs": repairs})
-        configured = partial(is_as_valves_say, self._settings, self._prepared)
+    def note(self, event: RunEvent) -> None:
+        """Note an event; remember the trials that it shows to have helped."""
         for trial in self._trials.note(event):
-            self._memory.learn(self._scope, trial, configured)
-
-    def _tool_choice(self, may_call: bool) -> object:
-        """Return what the next request says about calls.
-
-        A choice that forces a tool holds until tools ran once.
-        """
-        if not may_call:
-            return "none" if self._request.tools else None
-        choice = self._request.tool_choice
-        return next_tool_choice(choice) if self._tools_ran else choice
-
-
-def _build_model_answer(ended: RunDone) -> ModelAnswer:
-    """Return what an answer came to; calls of a failed one are not made."""
-    calls: tuple[Item, ...] = ()
-    if not ended.ending.is_failure:
-        calls = tuple(item for item in ended.output if is_call(item))
-    return ModelAnswer(
-        is_final=not calls,
-        tool_calls=calls,
-        text_content=read_answer_text(ended.output),
-        run_end=ended,
-    )
+            self._memory.learn(self._scope, trial, self._is_configured)
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.agent.loop
+# gpt5_agent.agent.steps
 #
-# The agent's loop: the model answers, its calls are run, until there are no more calls.
+# The log of the steps of a run: rounds, answers of the model, calls.
+# --------------------------------------------------------------------------------------
+
+
+class StepLog:
+    """Makes the events of the step log; writes a line for each end.
+
+    With `debug` the events contain arguments and outputs.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
+        self._log = log
+        self._debug = debug
+        self._started: dict[str, tuple[StepStarted, float]] = {}
+        self._round = ""
+        """The id of the round that began last."""
+        self._outer = ""
+        """Of a task, the round that began it."""
+        self._prefix = ""
+        self._tasks = count(1)
+        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
+
+    def begin_task(self) -> Self:
+        """Return a log for a task, whose steps are those of the round at this moment."""
+        log = copy(self)
+        log._outer = self._round
+        log._prefix = f"TASK {next(self._tasks)} > "
+        log._progress = asyncio.Queue()  # a task takes no steps of others
+        return log
+
+    def report(self, event: AgentEvent) -> None:
+        """Take an event of a task; its steps are shown."""
+        if isinstance(event, StepStarted | StepEnded):
+            self._progress.put_nowait(event)
+
+    async def follow(
+        self, events: RoundEvents
+    ) -> AsyncGenerator[RunEvent | RoundEvent | StepStarted | StepEnded, None]:
+        """Yield the events of a run, and the steps of its tasks as they are reported."""
+        makes_calls = False  # tasks run between the end of a response and the next
+        async with aclosing(events):
+            while True:
+                if makes_calls:
+                    work = asyncio.ensure_future(anext(events, None))
+                    async with aclosing(self._wait_for(work)) as steps:
+                        async for step in steps:
+                            yield step
+                    event = work.result()
+                else:
+                    event = await anext(events, None)
+                if event is None:
+                    return
+                if isinstance(event, RoundStarted | RoundDone):
+                    makes_calls = isinstance(event, RoundDone)
+                yield event
+
+    async def _wait_for(
+        self, work: asyncio.Future[Any]
+    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
+        """Yield the steps of tasks until `work` is done."""
+        step = asyncio.ensure_future(self._progress.get())
+        try:
+            while not (work.done() and self._progress.empty() and not step.done()):
+                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
+                if step.done():
+                    yield step.result()
+                    step = asyncio.ensure_future(self._progress.get())
+        finally:
+            step.cancel()
+            if work.cancel():
+                await asyncio.wait((work,))
+
+    def start(
+        self,
+        kind: StepKind,
+        label: str,
+        *,
+        parent: str = "",
+        may_call: bool = False,
+        detail: str = "",
+    ) -> StepStarted:
+        """Return the event of a step that begins."""
+        label = f"{self._prefix}{label}"
+        parent = parent or self._outer
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        if kind == "round":
+            self._round = step_id
+        step = StepStarted(
+            id=step_id,
+            parent=parent,
+            kind=kind,
+            label=label,
+            may_call=may_call,
+            detail=detail if self._debug else "",
+        )
+        self._started[step_id] = (step, monotonic_seconds())
+        return step
+
+    def end(
+        self,
+        step: StepStarted,
+        *,
+        usage: Usage | None = None,
+        failed: bool = False,
+        detail: str = "",
+    ) -> StepEnded:
+        """Return the event of a step that ended."""
+        _, started_at = self._started[step.id]
+        ended = StepEnded(
+            step=step,
+            seconds=monotonic_seconds() - started_at,
+            usage=usage,
+            failed=failed,
+            detail=detail if self._debug else "",
+        )
+        line = format_step(ended)
+        if step.parent in self._started:
+            parent, _ = self._started[step.parent]
+            line = f"{parent.label} > {line}"
+        if step.detail:
+            line = f"{line} {step.detail}"
+        self._log(line)
+        return ended
+
+
+def format_step(ended: StepEnded) -> str:
+    """Return a step as one line: label, duration, tokens."""
+    notes = [f"{ended.seconds:.1f} s"]
+    if ended.usage:
+        notes.append(f"{ended.usage.total:,} tokens")
+    if ended.failed:
+        notes.append("failed")
+    return f"{ended.step.label}: {', '.join(notes)}"
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.agent.answer
 #
-# A round is one answer of the model with its calls. At a limit the pending calls are
-# refused and the model is asked once more without tools. Where the host has to run a call
-# or ask a person, the loop ends early and the host calls again. The strategies
+# An answer of the agent: the loop of `openai_responses`, with the agent's own events.
+#
+# A round is one response of the model with its calls. Where the host has to run a call or
+# ask a person, the run ends early and the host calls the agent again. The strategies
 # `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 # --------------------------------------------------------------------------------------
 
 
 class _Agent:
-    """One run of the loop.
+    """One run, and how its rounds are shown.
 
     `is_over` says whether the answer is complete; if not, the host calls again.
-    `answer` holds the items of the last round.
+    `answer` holds the items of the last response.
     """
 
     def __init__(
@@ -18754,24 +19638,27 @@ class _Agent:
         request: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        totals: RunTotals,
+        spending: Spending,
         steps: StepLog,
     ) -> None:
         self.is_over = True
         self.answer: list[Item] = []
-        self._prepared = prepared
-        self._provider = provider
-        self._totals = totals
-        self._steps = steps
-        self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(
-            request, prepared, totals, steps, self._transcript
-        )
-        self._continues = True
-        self._delegated: Usage | None = None
         self._request = request
-        self._round_began = 0.0
+        self._prepared = prepared
+        self._provider = MergingProvider(provider)
+        self._spending = spending
+        self._steps = steps
+        self._judge = ChatJudge(request, prepared, spending)
+        self._learning = RepairLearning(request, prepared)
         self._run_end = RunDone(COMPLETED)
+        self._round: RoundDone | None = None
+        """The last response that is complete."""
+        self._round_began = 0.0
+        self._delegated: Usage | None = None
+        """What tasks used behind the end of the last response."""
+        self._round_step: StepStarted | None = None
+        self._model_step: StepStarted | None = None
+        self._call_steps: dict[str, StepStarted] = {}
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
@@ -18783,17 +19670,16 @@ class _Agent:
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost."""
-        totals = self._totals
-        usages = totals.own_usages
+        spending = self._spending
         cost = None
-        if usages:
+        if spending.own_usages:
             facts = resolve_model(self._request.parameters.model).facts
-            cost = cost_of_run(usages, facts, (), utc_today())
+            cost = cost_of_run(spending.own_usages, facts, (), utc_today())
         return RunDone(
             ending=self._run_end.ending,
-            usage=totals.usage,
-            last_usage=totals.last_usage,
-            output=tuple(self._transcript.output),
+            usage=spending.usage,
+            last_usage=spending.last_usage,
+            output=self._run_end.output,
             trace=self._run_end.trace,
             cost=cost,
         )
@@ -18802,178 +19688,202 @@ class _Agent:
         """Run round after round; yield what happens."""
         for source in self._prepared.sources:
             yield source
-        resumes = bool(self._prepared.earlier_rounds.open_turn)
-        while self._continues:
-            round_ = self._resume_round() if resumes else self._run_round()
-            resumes = False
-            async with aclosing(round_) as events:
-                async for event in events:
-                    yield event
-            self._heed_safety_stop()
-
-    def _heed_safety_stop(self) -> None:
-        """End the run if one of its tasks was stopped: its other actions are related.
-
-        OpenAI's guide "Safety checks: misalignment monitoring" has clients stop all that
-        belongs to the request. The host does not call again either.
-        """
-        stop = self._totals.safety_stop
-        if stop is not None:
-            self._run_end = stop
-            self._continues = False
-            self.is_over = True
-
-    async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Continue with the calls of an answer that waited for approvals."""
-        number = self._totals.rounds
-        step = self._steps.start("round", f"ROUND {number}")
-        yield step
-        open_turn = self._prepared.earlier_rounds.open_turn
-        decisions = await self._decide_calls(open_turn, number)
-        if decisions.questions:
-            for event in self._round_calls.ask(decisions):
-                yield event
-        else:
-            for call in decisions.calls:  # the host was not shown them before
-                for event in self._transcript.build_call_events(call):
-                    yield event
-            async with aclosing(self._round_calls.run(decisions, step)) as events:
-                async for event in events:
-                    yield event
-        yield self._steps.end(step)
-
-    async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Ask the model, then run its calls."""
-        self._totals.rounds += 1
-        self._delegated = self._totals.delegated_usage
-        self._totals.delegated_usage = None
-        number = self._totals.rounds
-        self._round_began = self._totals.seconds
-        tools = self._prepared.request.tools
-        self._continues = bool(tools) and self._totals.may_call(number)
-        step = self._steps.start("round", f"ROUND {number}", may_call=self._continues)
-        yield StateChanged("thinking")
-        yield step
-        answer = AnswerEvents(
-            self._transcript.next_index,
-            self._prepared.names.own_name,
-            holds_calls=self._continues and self._round_calls.may_ask,
-        )
-        for part in (self._run_model(step, answer), self._run_calls(step, answer)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-        yield self._steps.end(step, failed=self._run_end.ending.is_failure)
-
-    async def _run_model(
-        self, round_step: StepStarted, answer: AnswerEvents
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Yield the answer of the model, as a step of the round."""
-        label = f"{self._prepared.model.id} Thought"
-        step = self._steps.start("model", label, parent=round_step.id)
-        yield step
-        tools = self._prepared.request.tools if round_step.may_call else None
-        events = self._provider.generate(self._transcript.history, tools or ())
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, ModelAnswer):
-                    self._run_end = event.run_end
-                else:
-                    for passed in answer.process(event):
-                        yield passed
-        self._totals.add_turn(self._run_end)
-        yield self._steps.end(
-            step, usage=self._run_end.usage, failed=self._run_end.ending.is_failure
-        )
-
-    async def _run_calls(
-        self, step: StepStarted, answer: AnswerEvents
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Decide about the calls of an answer, run ours, leave others to the host."""
-        self.answer = [answer.items[index] for index in sorted(answer.items)]
-        self._transcript.add_answer(self.answer)
-        self._transcript.next_index = answer.next_index
-        if self._run_end.ending.is_failure:
-            self._continues = False
-            for held in answer.held_events:
-                yield held
-            return
-        decisions = await self._decide_calls(self.answer, self._totals.rounds)
-        self._continues = self._continues and bool(decisions.calls)
-        for released in self._release_held(answer, decisions):
-            yield released
-        yield self._build_round_end(answer)
-        if decisions.questions:
-            return
-        async with aclosing(self._round_calls.run(decisions, step)) as events:
-            async for event in events:
-                yield event
-        if decisions.host_call_ids and decisions.own_calls:
-            yield self._build_round_end(answer)
-
-    async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what happens to the calls of a round, under their tools' own names."""
-        own_name = self._prepared.names.own_name
-        calls = [
-            {**item, "name": own_name(str(item["name"]))}
-            for item in items
-            if is_call(item)
+        open_calls = [
+            item for item in self._prepared.earlier_rounds.open_turn if is_call(item)
         ]
-        limit = self._totals.limit_error(number)
-        decisions = await self._round_calls.decide(calls, limit)
-        if decisions.questions or decisions.host_call_ids:
-            self.is_over = False
-            self._continues = False
-        return decisions
+        if open_calls:
+            yield self._start_round(self._spending.rounds, may_call=False)
+        rounds = run_rounds(
+            self._build_request(),
+            self._provider,
+            self._judge.build_toolset(self._request),
+            self._spending,
+            open_calls,
+        )
+        async with aclosing(self._steps.follow(rounds)) as events:
+            async for event in events:
+                for shown in self._show(event):
+                    yield shown
 
-    def _release_held(
-        self, answer: AnswerEvents, decisions: CallDecisions
+    def _build_request(self) -> ResponsesRequest:
+        """Return the first request.
+
+        A choice that forces a tool holds until tools ran once.
+        """
+        request = self._learning.repaired_request()
+        if self._prepared.earlier_rounds.is_continuation:
+            choice = next_tool_choice(request.tool_choice)
+            request = request.model_copy(update={"tool_choice": choice})
+        return request
+
+    def _show(
+        self, event: RunEvent | RoundEvent | StepStarted | StepEnded
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back; questions take the place of the calls."""
-        if not decisions.questions:
-            yield from answer.held_events
-            return
-        for event in answer.held_without_calls():
-            if isinstance(event, ResponseDone):
-                yield from self._round_calls.ask(decisions)
-            yield event
+        """Yield what is shown of an event of the run."""
+        match event:
+            case RoundStarted():
+                yield from self._begin_round(event)
+            case RoundDone():
+                yield from self._end_response(event)
+            case StepStarted() | StepEnded():
+                yield event
+            case RunDone():
+                self._learning.note(event)
+                yield from self._end_run(event)
+            case _:
+                self._learning.note(event)
+                yield from self._show_event(event)
 
-    def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+    def _show_event(self, event: RunEvent) -> Iterator[AgentEvent]:
+        """Yield an event of the loop; calls have the names of their tools."""
+        match event:
+            case ItemAdded() if is_call(event.item):
+                if event.item is self._judge.question:
+                    yield from self._judge.requests
+                yield event._replace(item=self._rename(event.item))
+            case ItemDone() if is_call(event.item):
+                yield event._replace(item=self._rename(event.item))
+                if event.item is self._judge.question:
+                    yield StateChanged("waiting_for_confirmation")
+            case ToolOutput():
+                yield event
+                yield from self._end_call(event)
+            case _:
+                yield event
+
+    def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
+        """Return the step of a round that begins."""
+        step = self._steps.start("round", f"ROUND {number}", may_call=may_call)
+        self._round_step = step
+        return step
+
+    def _begin_round(self, event: RoundStarted) -> Iterator[AgentEvent]:
+        """Yield that the model is asked."""
+        if self._round_step:
+            yield self._steps.end(self._round_step)
+        self._delegated = self._spending.take_delegated()
+        self._round_began = self._spending.seconds
+        yield StateChanged("thinking")
+        round_step = self._start_round(event.number, may_call=event.may_call)
+        yield round_step
+        label = f"{self._prepared.model.id} Thought"
+        self._model_step = self._steps.start("model", label, parent=round_step.id)
+        yield self._model_step
+
+    def _end_response(self, event: RoundDone) -> Iterator[AgentEvent]:
+        """Yield that the model has answered, and the steps of the calls that are made."""
+        judgment = event.judgment
+        self.is_over = not judgment.is_open
+        self._round = event
+        if self._model_step:
+            self.answer = [item for _, item in event.items]
+            yield self._steps.end(
+                self._model_step, usage=event.usage, failed=event.is_failure
+            )
+            self._model_step = None
+            if not event.is_failure:
+                yield self._build_round_end(event)
+        if judgment.question:
+            return
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        if made:
+            yield StateChanged("executing_tool")
+        for call in made:
+            step = self._steps.start(
+                "tool",
+                f"CALL {self._rename(call)['name']}",
+                parent=self._round_step.id if self._round_step else "",
+                detail=str(call.get("arguments", "")),
+            )
+            self._call_steps[call["call_id"]] = step
+            yield step
+
+    def _end_call(self, event: ToolOutput) -> Iterator[AgentEvent]:
+        """Yield the end of the step of a call, if it was made."""
+        step = self._call_steps.pop(event.item["call_id"], None)
+        if step:
+            detail = _output_text(event.item["output"])
+            yield self._steps.end(step, failed=event.failed, detail=detail)
+
+    def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
+        """Yield the end of the last round; its calls may be left to the host.
+
+        A task that was stopped for its safety ends the answer: OpenAI's guide "Safety
+        checks: misalignment monitoring" has clients stop all that belongs to the request.
+        The host does not call again either.
+        """
+        self._run_end = event
+        if self._spending.stopped:
+            self.is_over = True
+        elif self._round and not self._round.judgment.question:
+            yield from self._leave_calls(self._round)
+        if self._round_step:
+            yield self._steps.end(self._round_step, failed=event.ending.is_failure)
+
+    def _leave_calls(self, last: RoundDone) -> Iterator[AgentEvent]:
+        """Yield that the host makes calls, and the notes again if others were made."""
+        verdicts = last.judgment.verdicts
+        left = [verdict for verdict in verdicts if verdict.is_left]
+        if left:
+            yield StateChanged("waiting_for_tools")
+        if left and last.items and len(left) < len(verdicts):
+            yield self._build_round_end(last)
+
+    def _build_round_end(self, event: RoundDone) -> RoundEnded:
         """Return the end of a round, with the notes for later rounds."""
-        usage = add_usage(self._run_end.usage, self._delegated)
-        usage = add_usage(usage, self._totals.delegated_usage)
+        tasks = add_usage(self._delegated, self._spending.delegated_usage)
+        usage = add_usage(event.usage, tasks)
         notes = {
             "style": self._prepared.style,
             "usage": usage._asdict() if usage else {},
-            "seconds": round(self._totals.seconds - self._round_began, 3),
-            "failed": self._round_calls.failed_calls(),
-            "allowed": sorted(self._round_calls.new_permissions),
+            "seconds": round(self._spending.seconds - self._round_began, 3),
+            "failed": self._judge.failed_calls(),
+            "allowed": sorted(self._judge.new_permissions),
         }
         return RoundEnded(
-            name=str(self._totals.rounds),
-            items=tuple(sorted(answer.items.items())),
+            name=str(event.number),
+            items=event.items,
             notes=notes,
             continues=not self.is_over,
         )
+
+    def _rename(self, call: Item) -> Item:
+        """Return a call under the name of its tool."""
+        own_name = self._prepared.names.own_name
+        return {**call, "name": own_name(str(call["name"]))}
+
+
+def _output_text(output: str | list[Item]) -> str:
+    """Return the text of an output, without its pictures."""
+    if isinstance(output, str):
+        return output
+    return "\n".join(part_text(part) for part in output)
 
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
+def connect_provider(
+    request: AgentRequest, prepared: PreparedRun  # noqa: ARG001
+) -> Provider:
+    """Return the Responses API at the request's endpoint."""
+    return Attempts(request.endpoint, request.connections, request.limits)
+
+
 async def run_agent(
-    request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
+    request: AgentRequest, make_provider: MakeProvider = connect_provider
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(request.parameters)
+    spending = Spending(build_budget(request.parameters))
     agent: _Agent | None = None
     kind = "cancelled"
     try:
         try:
-            agent = await _start_agent(request, make_provider, totals)
+            agent = await _start_agent(request, make_provider, spending)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -18987,46 +19897,46 @@ async def run_agent(
             return
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
-        metadata = _build_metadata(request, totals, kind)
+        metadata = _build_metadata(request, spending, kind)
         for event in _final_events(ended, text, metadata, notes):
             yield event
     finally:
         if agent is None or agent.is_over:
-            request.on_end(_build_metadata(request, totals, kind))
+            request.on_end(_build_metadata(request, spending, kind))
 
 
 async def _start_agent(
-    request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
+    request: AgentRequest, make_provider: MakeProvider, spending: Spending
 ) -> _Agent:
     """Return the agent for a request; raises ResponsesError."""
     steps = StepLog(request.log, debug=request.debug)
 
-    async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
+    async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()
         prepared = prepare_run(task)
         provider = make_provider(task, prepared)
-        agent = _Agent(task, prepared, provider, task_totals, task_steps)
+        agent = _Agent(task, prepared, provider, task_spending, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
                 steps.report(event)
-        ending = agent.build_run_end().ending
-        if ending.code == MISALIGNMENT:  # its words are for people, not for a model
+        ended = agent.build_run_end()
+        if ended.ending.code == MISALIGNMENT:  # its words are for people, not a model
+            task_spending.stop(ended)
             return tool_error("the task was stopped.")
-        if ending.is_failure:
-            return tool_error(ending.sentence)
+        if ended.ending.is_failure:
+            return tool_error(ended.ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools
     if own.delegates:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
+        tools = (DelegateTool(request, spending, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, partial(prepare_run, request))
-    earlier = prepared.earlier_rounds
-    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    spending.add_earlier(prepared.earlier_rounds.spending)
     provider = make_provider(request, prepared)
-    return _Agent(request, prepared, provider, totals, steps)
+    return _Agent(request, prepared, provider, spending, steps)
 
 
 def _final_events(
@@ -19045,20 +19955,20 @@ def _final_events(
 
 
 def _build_metadata(
-    request: AgentRequest, totals: RunTotals, ending: str
+    request: AgentRequest, spending: Spending, ending: str
 ) -> RunMetadata:
     """Return what an answer took; the price is 0 if it is unknown."""
     model = resolve_model(request.parameters.model)
-    price = cost_of_run(totals.usages, model.facts, (), utc_today())
+    price = cost_of_run(spending.usages, model.facts, (), utc_today())
     return RunMetadata(
         strategy=request.strategy,
         model=model.id,
         ending=ending,
-        rounds=totals.rounds,
-        tool_calls=totals.calls,
-        latency=totals.seconds,
+        rounds=spending.rounds,
+        tool_calls=spending.calls,
+        latency=spending.seconds,
         price=price or 0.0,
-        usage=totals.total_usage,
+        usage=spending.total_usage,
     )
 
 
@@ -19273,37 +20183,128 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.inlet
+#
+# Who calls the pipeline, and what Open WebUI attached to the chat.
+#
+# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+# the pipeline's own inlet and keeps what the inlet adds.
+# --------------------------------------------------------------------------------------
+
+
+CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+class PipelineCaller(ChatCaller):
+    """Which message of which chat is answered, or which task of the host."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.host_reads and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of a user's files in a chat; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+class AttachedToChat(NamedTuple):
+    """What Open WebUI attached to the chat of a call."""
+
+    tool_ids: frozenset[str] = frozenset()
+    """What it may put in front of the names of its tools."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of files."""
+
+
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
+    metadata = as_mapping(body.get("metadata"))
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if user is not None and user.get("role") == "admin":
+        context["is_admin"] = True
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
+        context["tool_ids"] = tool_ids
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+    return context
+
+
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return PipelineCaller(
+        host_model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
+    """Return what is attached to the chat of a body that passed the inlet."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return AttachedToChat(
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_files(context.get("files"))),
+    )
+
+
+def _read_files(rows: object) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
+
+
+def _read_tool_id(reference: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(reference).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.log
 #
-# Lines in the server's log, with the id of their answer and without secrets.
+# The agents' lines in the server's log.
 # --------------------------------------------------------------------------------------
 
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
-class AgentLog:
-    """The log of one answer, for any thread; `run_id` is in front of every line."""
+class AgentLog(AnswerLog):
+    """The log of one answer of the agents."""
 
-    def __init__(self, run_id: str) -> None:
-        """Know no secrets yet."""
-        self.run_id = run_id
-        self._secrets: tuple[str, ...] = ()
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts too from every line from now on."""
-        self._secrets = (*self._secrets, *secrets)
-
-    def line(self, text: str) -> None:
-        """Write `text` as one line."""
-        self._write(logging.INFO, text)
-
-    def warn(self, text: str) -> None:
-        """Write a problem as one line."""
-        self._write(logging.WARNING, text)
-
-    def _write(self, level: int, text: str) -> None:
-        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
 
 
 # --------------------------------------------------------------------------------------
@@ -19357,7 +20358,7 @@ class HostFiles:
         try:
             row = await self._call_json("GET", path)
             if row.get("user_id") != self._user_id:
-                return "It belongs to somebody else."
+                return "It belongs to someone else."
             return await self._call("GET", f"{path}/content")
         except HostFileError as failed:
             return str(failed)
@@ -19445,7 +20446,7 @@ class HostFiles:
                 return await _read_body(response)
         except (aiohttp.ClientError, OSError, ValueError):
             raise HostFileError(
-                "Open WebUI cannot be reached, or its answer broke off."
+                "Open WebUI cannot be reached, or its answer was interrupted."
             ) from None
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -19910,9 +20911,6 @@ class Valves(BaseModel):
 # --------------------------------------------------------------------------------------
 
 
-THIS_PLACE = "the valves of this pipeline"
-
-
 class AgentExpertSettings(TimeoutSettings):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
@@ -19961,9 +20959,7 @@ class SandboxOptions(BaseModel):
 
 def read_expert_settings(valves: Valves) -> AgentExpertSettings:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
-    )
+    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     return settings
 
 
@@ -19977,409 +20973,15 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
 
 def find_valve_problems(valves: Valves) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
-    if timeouts:
-        problems.append(timeouts)
+    if timeouts.problem:
+        problems.append(timeouts.problem)
     return problems
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.presets
-#
-# Guides by their names: built-in ones, and the files of PRESETS_DIR.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_PRESET_CHARACTERS = 1_000_000
-
-
-def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
-    name = name.strip()
-    if not name:
-        return NO_GUIDE
-    path = _find_preset_file(name, folder)
-    if path:
-        return _read_preset_file(name, path)
-    if name in BUILT_IN_GUIDES:
-        return BUILT_IN_GUIDES[name]
-    known_names = ", ".join(BUILT_IN_GUIDES)
-    raise _preset_error(
-        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
-    )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
-
-
-def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
-    return InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
-    )
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.settings
-#
-# One call of the pipeline: who calls, and the settings from valves and request.
-#
-# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
-# the pipeline's own inlet and keeps what the inlet adds.
-# --------------------------------------------------------------------------------------
-
-
-CONTEXT_KEY = "agent_context"
-_MAX_ATTACHED = 20
-"""Attached files that are put into the sandbox."""
-_FILE_KEYS = ("type", "id", "name")
-_MIN_COMPACTION_TOKENS = 1000
-"""The API refuses a lower threshold."""
-_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
-
-    model: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    user_id: str = ""
-    task: str = ""
-    streams: bool = False
-    is_admin: bool = False
-    tool_ids: frozenset[str] = frozenset()
-    """What Open WebUI may put in front of the names of its tools."""
-    files: tuple[tuple[str, str], ...] = ()
-    """The ids and names of the files that are attached to the chat."""
-
-    @property
-    def is_host(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.is_host and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
-
-
-def read_inlet_context(
-    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
-
-    The files are the last ones attached, each with type, id and name.
-    """
-    metadata = as_mapping(body.get("metadata"))
-    context: dict[str, Any] = {
-        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
-    }
-    if user is not None and user.get("role") == "admin":
-        context["is_admin"] = True
-    tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
-    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
-    if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
-    return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
-
-
-def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
-    taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        yield str(row["id"]), name
-
-
-def _read_tool_id(reference: object) -> str:
-    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(reference).partition("|")[0]
-    for kind in ("server:", "mcp:", "openapi:"):
-        tool_id = tool_id.removeprefix(kind)
-    return tool_id
-
-
-def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    return PipelineCaller(
-        model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        is_admin=context.get("is_admin") is True,
-        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(_read_attached(context.get("files"))),
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
-    )
-
-
-class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here.
-
-    `notices` are for administrators, where `is_new` says that they were not yet shown.
-    """
-
-    strategy: str
-    messages: Sequence[Mapping[str, Any]]
-    body: Mapping[str, Any]
-    valves: Valves
-    can_ask: bool = False
-    tools: Sequence[Tool] = ()
-    caller: PipelineCaller = PipelineCaller()
-    notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    store_file: StoreFile | None = None
-    repairs: RepairMemory | None = None
-
-    def choose_text(self, key: str, default: str) -> str:
-        """Return a text of the request; an object or list in it as JSON."""
-        value = self.body.get(key)
-        if isinstance(value, Mapping | list):
-            return json.dumps(value)
-        if isinstance(value, str) and value.strip():
-            return value
-        return default
-
-
-def build_agent_request(
-    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
-) -> AgentRequest:
-    """Return the request to the agent; raises InvalidRequest."""
-    valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
-    notices = question.notices
-    if rules_error:
-        log.warn(rules_error)
-        notices = (*notices, rules_error)
-
-    def log_metadata(metadata: RunMetadata) -> None:
-        log.line(json.dumps(metadata.wire()))
-
-    return AgentRequest(
-        strategy=question.strategy,
-        parameters=_build_parameters(question),
-        messages=question.messages,
-        body=question.body,
-        endpoint=endpoint,
-        connections=connections,
-        limits=_build_run_limits(valves),
-        settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules),
-        query=question.choose_text("query", ""),
-        context=question.body.get("context") or valves.CONTEXT or None,
-        notices=notices if question.caller.is_admin else (),
-        is_new=question.is_new,
-        chat=question.caller.workspace,
-        log=log.line,
-        debug=valves.DEBUG,
-        on_end=log_metadata,
-        user_id=question.caller.user_id,
-        repairs=question.repairs,
-    )
-
-
-def _build_parameters(question: AgentInput) -> StrategyParameters:
-    """Return what the strategy is to do: the request decides before the valves.
-
-    Raises InvalidRequest.
-    """
-    valves = question.valves
-    return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL),
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        prompt_policy_overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        policy_style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-        maximum_iterations=clamp_number(
-            question.body.get("maximum_iterations"),
-            1,
-            MAX_ITERATIONS,
-            valves.MAXIMUM_ITERATIONS,
-        ),
-        maximum_seconds=valves.MAXIMUM_SECONDS,
-        maximum_tokens=valves.MAXIMUM_TOKENS,
-        emit_intermediate_thoughts=_shows_thoughts(question),
-    )
-
-
-def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
-    """Return the tools that run here, and the rules for all tools."""
-    valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
-    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(rules, other_names=own_names),
-        limits=CallLimits(
-            seconds=default_seconds,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=own_seconds,
-        ),
-        asks_in_chat=question.can_ask,
-        delegates=valves.DELEGATION,
-        store_file=question.store_file,
-    )
-
-
-def _shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    name = "emit_intermediate_thoughts"
-    chosen = question.body.get(name)
-    if chosen is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool(name, chosen)
-
-
-def read_api_key(valves: Valves) -> str:
-    """Return the API key, or nothing if there is none that can be read."""
-    with suppress(InvalidRequest):
-        return _read_api_key(valves)
-    return ""
-
-
-def _read_api_key(valves: Valves) -> str:
-    """Return the API key of the valves or of the environment; empty without one.
-
-    Raises InvalidRequest for a key that cannot be read.
-    """
-    key = reveal_secret(valves.API_KEY, "API_KEY")
-    return key or os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
-    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
-    key = _read_api_key(valves)
-    if not key:
-        raise InvalidRequest(
-            "This pipeline has no API key yet. An administrator has to set API_KEY in "
-            "its valves (Admin Panel > Settings > Pipelines)."
-        )
-    headers = _read_extra_headers(valves.EXTRA_HEADERS)
-    proxy = reveal_secret(valves.PROXY, "PROXY")
-    log.hide(connection_secrets(headers.values(), proxy, key))
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-    )
-
-
-def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if headers is None:
-        raise valve_error(
-            "EXTRA_HEADERS is not a JSON object of texts",
-            '{"X-Team": "blue"}',
-            place=THIS_PLACE,
-        )
-    return {
-        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
-    }
-
-
-def _build_run_limits(valves: Valves) -> Limits:
-    """Return the limits of one request, in seconds, and how often it is retried."""
-    expert = read_expert_settings(valves)
-    timeouts = Timeouts(
-        connect=expert.connect_timeout_seconds,
-        first_event=expert.first_event_timeout_seconds,
-        idle=expert.idle_timeout_seconds,
-    )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    """Return the fields of a request that the valves decide."""
-    valves = question.valves
-    caller = question.caller
-    summary = valves.REASONING_SUMMARY
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={
-            **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
-        },
-    )
-
-
-def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
-) -> list[dict[str, Any]] | None:
-    """Return when OpenAI compacts a chat; None if it does not.
-
-    At COMPACTION_TOKENS, or at half of the model's window if that is less.
-    """
-    valves = question.valves
-    threshold = valves.COMPACTION_TOKENS
-    if threshold == 0 or endpoint.is_azure:
-        return None
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    window = model.facts.context_window
-    if window:
-        threshold = min(threshold, window // 2)
-    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
-    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
 # --------------------------------------------------------------------------------------
@@ -20456,8 +21058,10 @@ def _read_fast_clock() -> float:
     return 24 * monotonic_seconds()
 
 
-def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key.
+def open_host_files(
+    valves: Valves, user_id: str, files: Sequence[tuple[str, str]], log: AgentLog
+) -> HostFiles:
+    """Return the attached `files` of a chat, by id and name; `log` hides the key.
 
     A key that cannot be read is none: it must not cost the answer.
     """
@@ -20465,8 +21069,8 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
         key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
     except InvalidRequest:
         key = ""
-    log.hide([key])
-    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+    log.hide(key)
+    return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
 
 
 _MAX_SANDBOXES = 4
@@ -20540,6 +21144,272 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.presets
+#
+# Guides by their names: built-in ones, and the files of PRESETS_DIR.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
+
+
+def find_preset(name: str, folder: str = "") -> Guide:
+    """Return the guide of that name; one in `folder` wins over a built-in one.
+
+    Raises InvalidRequest for an unknown name and for an invalid file.
+    """
+    name = name.strip()
+    if not name:
+        return NO_GUIDE
+    path = _find_preset_file(name, folder)
+    if path:
+        return _read_preset_file(name, path)
+    if name in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[name]
+    known_names = ", ".join(BUILT_IN_GUIDES)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
+    if not folder.strip():
+        return ""
+    folder_path = realpath(folder.strip())
+    try:
+        path = realpath(join(folder_path, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
+
+
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.settings
+#
+# The settings of one call of the pipeline, from its valves and its request.
+# --------------------------------------------------------------------------------------
+
+
+class AgentInput(NamedTuple):
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
+
+    strategy: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    valves: Valves
+    can_ask: bool = False
+    tools: Sequence[Tool] = ()
+    caller: PipelineCaller = PipelineCaller()
+    attached: AttachedToChat = AttachedToChat()
+    notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = show_always
+    store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
+
+    def choose_text(self, key: str, default: str) -> str:
+        """Return a text of the request; an object or list in it as JSON."""
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
+
+
+def build_agent_request(
+    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+) -> AgentRequest:
+    """Return the request to the agent; raises InvalidRequest."""
+    valves = question.valves
+    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
+    notices = question.notices
+    if rules.problem:
+        log.warn(rules.problem)
+        notices = (*notices, rules.problem)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.note(json.dumps(metadata.wire()))
+
+    return AgentRequest(
+        strategy=question.strategy,
+        parameters=_build_parameters(question),
+        messages=question.messages,
+        body=question.body,
+        endpoint=endpoint,
+        connections=connections,
+        limits=_build_run_limits(question),
+        settings=_build_request_settings(question, endpoint),
+        own_tools=_build_tool_settings(question, rules.rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
+        notices=notices if question.caller.is_admin else (),
+        is_new=question.is_new,
+        chat=question.caller.workspace,
+        log=log.note,
+        debug=valves.DEBUG,
+        on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
+    )
+
+
+def _build_parameters(question: AgentInput) -> StrategyParameters:
+    """Return what the strategy is to do: the request decides before the valves.
+
+    Raises InvalidRequest.
+    """
+    valves = question.valves
+    return StrategyParameters(
+        model=question.choose_text("agent_model", valves.MODEL),
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        prompt_policy_overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        policy_style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+        maximum_iterations=clamp_number(
+            question.body.get("maximum_iterations"),
+            1,
+            MAX_ITERATIONS,
+            valves.MAXIMUM_ITERATIONS,
+        ),
+        maximum_seconds=valves.MAXIMUM_SECONDS,
+        maximum_tokens=valves.MAXIMUM_TOKENS,
+        emit_intermediate_thoughts=_shows_thoughts(question),
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=timeouts.default,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=timeouts.by_pattern,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
+    )
+
+
+def _shows_thoughts(question: AgentInput) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
+    name = "emit_intermediate_thoughts"
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
+
+
+def read_api_key(valves: Valves) -> str:
+    """Return the API key, or nothing if there is none that can be read."""
+    with suppress(InvalidRequest):
+        return _read_api_key(valves)
+    return ""
+
+
+def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
+    key = reveal_secret(valves.API_KEY, "API_KEY")
+    return key or environment_key()
+
+
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
+    key = _read_api_key(valves)
+    if not key:
+        raise missing_key_error(PIPELINE_SHELL)
+    valve = "EXTRA_HEADERS"
+    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
+    endpoint = endpoint_of_valves(
+        valves,
+        api_key=key,
+        proxy=reveal_secret(valves.PROXY, "PROXY"),
+        headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
+    )
+    log.hide(*endpoint.secrets)
+    return endpoint
+
+
+def _build_run_limits(question: AgentInput) -> Limits:
+    """Return the limits of one request, and how often it is retried."""
+    expert = read_expert_settings(question.valves)
+    timeouts = expert.timeouts(_chosen_model(question))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
+
+
+def _chosen_model(question: AgentInput) -> ResolvedModel:
+    """Return the model that the request or the valves name."""
+    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
+
+
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
+    return Settings(
+        effort=valves.REASONING_EFFORT or None,
+        summary=None if summary == "disabled" else summary,
+        verbosity=valves.VERBOSITY or None,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": _build_compaction(question, endpoint),
+        },
+    )
+
+
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
+
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    tokens = question.valves.COMPACTION_TOKENS
+    window = _chosen_model(question).facts.context_window
+    if window:
+        tokens = min(tokens, window // 2)
+    return compaction_settings(tokens, endpoint)
 
 
 # --------------------------------------------------------------------------------------
@@ -20821,11 +21691,6 @@ class ClientRenderer:
 
 DONE_LINE = "data: [DONE]"
 
-_INTERNAL_ERROR = (
-    "Something in this pipeline went wrong. Try again; if it lasts, give an "
-    "administrator the error id."
-)
-
 _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
@@ -20851,7 +21716,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, call.log))
+        yield error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
     yield DONE_LINE
 
 
@@ -20864,9 +21729,11 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
+        return renderer.result(
+            _new_completion_id(), unix_seconds(), call.caller.host_model
+        )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, call.log))
+        return error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
 
 
 @asynccontextmanager
@@ -20879,23 +21746,40 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    async with aclosing(open_host_files(valves, caller, log)) as files:
+    attached = call.question.attached.files
+    host_files = open_host_files(valves, caller.user_id, attached, log)
+    async with aclosing(host_files) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.is_host else None
+            tools=tools, store_file=files.store if caller.host_reads else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
-        async with aclosing(run_agent(request)) as events:
-            yield events, renderer
+        async with (
+            aclosing(run_agent(request)) as events,
+            aclosing(_report_end(call, events)) as reported_events,
+        ):
+            yield reported_events, renderer
+
+
+async def _report_end(call: PipelineCall, events: _Events) -> _Events:
+    """Yield the events; the log gets a failure, and its message an error id."""
+    async for event in events:
+        if isinstance(event, RunDone) and event.ending.is_failure:
+            ending = report_failure(
+                call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
+            )
+            yield event._replace(ending=ending)
+        else:
+            yield event
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.is_host:
+    if not caller.host_reads:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -20921,14 +21805,14 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if isinstance(event, RunDone):
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
-        _report_exception(error, log)
-    return task_result(text, call.caller.model)
+        report_exception(log, error, PIPELINE_SHELL)
+    return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(ended.ending.sentence)
+        report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
         return ""
     return completion_text(ended)
 
@@ -20942,17 +21826,6 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
 def _new_completion_id() -> str:
     """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"
-
-
-def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the message to show."""
-    if isinstance(error, ResponsesError):
-        message = str(error)
-        log.warn(f"nothing was sent: {message}")
-    else:
-        message = _INTERNAL_ERROR
-        log.warn(describe_exception(error))
-    return f"{message} (Error id: {log.run_id})"
 
 
 # --------------------------------------------------------------------------------------
@@ -21016,11 +21889,9 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_words(
-        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
-    )
+    return unknown_permissions(comma_list(may_set.lower()), known, advice)
 
 
 def select_keys(
@@ -21030,7 +21901,7 @@ def select_keys(
 
     `may_set` is `caller_may_set` of EXPERT_JSON.
     """
-    allowed = _CHAT_KEYS.union(_split_words(may_set))
+    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
@@ -21057,11 +21928,6 @@ def _select_fields(
         else:
             refused.add(setting)
     return kept, refused
-
-
-def _split_words(may_set: str) -> list[str]:
-    """Return the words of `caller_may_set`."""
-    return [word.strip() for word in may_set.lower().split(",")]
 
 
 # --------------------------------------------------------------------------------------
@@ -21157,6 +22023,7 @@ class Pipeline:
             valves=self.valves,
             can_ask=caller.can_ask,
             caller=caller,
+            attached=read_attached(body),
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
@@ -21199,12 +22066,10 @@ class Pipeline:
         may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
-        if new:
-            log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
-                "EXPERT_JSON says what a request may set)"
-            )
+        shown = {name: name for name in refused}
+        line = left_out_line(who, shown, self._logged.first_time)
+        if line:
+            log.warn(line)
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:

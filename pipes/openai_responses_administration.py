@@ -21,16 +21,16 @@ from asyncio import timeout
 from base64 import b64encode
 from collections.abc import (
     AsyncGenerator,
+    Awaitable,
     Callable,
     Collection,
     Container,
-    Coroutine,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -41,7 +41,17 @@ from inspect import signature
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    SupportsInt,
+    TypeVar,
+    TypedDict,
+)
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -99,6 +109,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
+    # A value stands behind a comma, or is the first behind an opening.
     without_openings = text.translate(None, b"[{,")
     values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
@@ -464,7 +475,7 @@ class AnswerTooLarge(ResponsesError):
 
     def __init__(self) -> None:
         """Use one sentence for all parts."""
-        super().__init__("The model's server sent more than is accepted.")
+        super().__init__("The model's server sent more data than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -563,9 +574,9 @@ def _length_of_location(row: Mapping[str, Any]) -> int:
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _LONGEST_PREFIX)
+    begin = text.find("{", 0, _MAX_PREFIX)
     try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         return None
     inner = as_mapping(body).get("error")
@@ -575,8 +586,8 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_LONGEST_PREFIX = 1000
-_LONGEST_BODY = 100_000
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 
 
@@ -604,20 +615,28 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
+            # Authorization: Bearer sk-..., {"cookie": "a=b; c=d"}
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # api_key=..., "client_secret": "...", Incorrect API key provided: sk-...
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # https://host/path?access_token=...&sig=...
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
+            # https://user:password@host
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            # The two schemes on their own, as in a message about a header.
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
+            # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
+            # Encrypted reasoning, and what Fernet encrypts.
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
         ]
     ),
@@ -757,6 +776,10 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
 _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
@@ -765,9 +788,7 @@ class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
+    sent instead of the key, always as a bearer's; it is no part of the account.
     """
 
     base_url: str = field(repr=False)
@@ -778,8 +799,7 @@ class Endpoint:
     verify_ssl: bool = True
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
+    compatibility: Compatibility = "auto"
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -813,11 +833,16 @@ class Endpoint:
         return f".{self.host}".endswith(".openai.com")
 
     @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
+        if self._is_openais and not self.is_strict:
             return True
-        return self.openai_compatible and not self.is_azure
+        return self.compatibility == "openai" and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -1045,7 +1070,7 @@ def entra_scope(endpoint: Endpoint) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_PICTURE = (
+_UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
@@ -1103,7 +1128,7 @@ NO_CREDIT_CODES = frozenset(
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-PICTURE_CODES = frozenset(
+IMAGE_CODES = frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -1171,7 +1196,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -1336,13 +1361,13 @@ def is_final(error: ApiError) -> bool:
 
 _MAX_NOTICE = 600
 _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """Return what OpenAI says about an answer that it stopped, as words to show.
 
-    Redacted, in one line, of bounded length, and without what draws or links.
+    Redacted, in one line, of bounded length, and without what renders or links.
     """
     parts = [
         ("The server explains", notice.explanation),
@@ -1440,6 +1465,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -1453,6 +1480,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
@@ -2471,15 +2499,19 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
+# gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
 _GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
 """One digit, because Azure spells gpt-3.5 as gpt-35."""
+# o3, o4-mini
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
 _INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+# gpt-6.1-sol-pro, gpt-6.1-sol-pro-high
 _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+# openai/gpt-5.4 of OpenRouter, ft:gpt-4.1:... of OpenAI
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -2824,7 +2856,7 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
         # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
@@ -3120,6 +3152,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if kind in _CALLS:
             _wait_for_output(waiting, items, index, turn_start)
             continue
+        # No such call, or it has its output already.
         call_index = waiting.get(call_id)
         if call_index is None:
             continue
@@ -3206,6 +3239,7 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if kind == "reasoning":
             dangling.append(item)
             continue
+        # `item` is what the reasoning led to.
         kept += dangling
         dangling = []
         kept.append(item)
@@ -3241,15 +3275,15 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: JsonObject) -> bool:
-    """Say whether `item` is a picture that the model drew."""
+    """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
-    is_drawn = is_image_call(item) and bool(item.get("result"))
+    """Say whether `item` holds an image that the model can read."""
+    is_generated = is_image_call(item) and bool(item.get("result"))
     # As input the API takes neither SVG nor moving GIF.
-    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: JsonObject) -> str:
@@ -3257,7 +3291,7 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a drawn picture as a data URL."""
+    """Return a generated image as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
         # The media type of RFC 6838; the API says `svg`.
@@ -3266,7 +3300,7 @@ def image_url(item: JsonObject) -> str:
 
 
 def image_message(item: JsonObject) -> Item:
-    """Return a drawn picture as an input message.
+    """Return a generated image as an input message.
 
     The API would look the item itself up by an id that it never stored.
     """
@@ -3535,6 +3569,163 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
+# shells.administration
+#
+# What the pipe and the filter for administrators agree on.
+#
+# They are files of their own, and each has a copy of this module: a test holds them to
+# these protocols. So only plain data goes between them, and events of the pipe, which the
+# filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+_PipeEvent = TypeVar("_PipeEvent")
+_ToolOutcome = TypeVar("_ToolOutcome")
+
+
+class CallFacts(TypedDict):
+    """What the filter is told of one call of the pipe."""
+
+    user_id: str
+    email: str
+    role: str
+    """As the host calls it: `admin`, `user`."""
+    model: str
+    """As the pipe lists it."""
+    task: str
+    """The name of a task of the host, or empty."""
+    base_url: str
+    """That of the pipe's valves."""
+    has_own_key: bool
+    """Whether the user pays."""
+
+
+UNKNOWN_CALL = CallFacts(
+    user_id="",
+    email="",
+    role="",
+    model="",
+    task="",
+    base_url="",
+    has_own_key=False,
+)
+"""A call of which nothing is known."""
+
+
+class ResponseCounts(NamedTuple):
+    """What responses used: requests, and tokens; `cached` is part of `input`."""
+
+    requests: int
+    input: int
+    cached: int
+    output: int
+
+
+class EventWords(NamedTuple):
+    """What an event of a run is, and of the last one how the run ended."""
+
+    word: Literal["", "text", "retry", "recovery", "end"] = ""
+    kind: str = ""
+    """Of the ending."""
+    code: str | None = None
+    """Of the ending."""
+    model: str = ""
+    """The one that answered."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, scope_id: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: ResponseCounts, cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        The cost is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self,
+        events: AsyncGenerator[_PipeEvent, None],
+        model: str,
+        address: str,
+        describe: Callable[[_PipeEvent], EventWords],
+    ) -> AsyncGenerator[_PipeEvent, None]:
+        """Return the events of a run, measured if the host exports that.
+
+        `address` is the server's. `describe` is asked about each event.
+        """
+
+    async def observe_tool(
+        self,
+        name: str,
+        work: Awaitable[_ToolOutcome],
+        has_failed: Callable[[_ToolOutcome], bool],
+    ) -> _ToolOutcome:
+        """Return the result of a tool, measured if the host exports that."""
+
+    async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    async def begin(self, facts: CallFacts) -> CallAccount:
+        """Return what decides about one call, and takes its usage."""
+
+
+# --------------------------------------------------------------------------------------
 # owui_administration.host
 #
 # The only module of this filter that uses `open_webui`.
@@ -3564,6 +3755,7 @@ async def user_groups(user_id: str) -> set[str]:
     Open WebUI has groups inside of groups from 0.12 on.
     """
     read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    # 0.11.4 has no such parameter.
     if "include_inherited" in signature(read_groups).parameters:
         groups = await read_groups(user_id, include_inherited=True)
     else:
@@ -3595,7 +3787,7 @@ _DATABASE_SECONDS = 15
 """For SQLite's lock the host waits five."""
 
 
-async def run_sql(*statements: tuple[str, object]) -> list[Any]:
+async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
     """Run statements in one transaction of the host's database; return the last rows.
 
     Each comes with its values, or a list of them. `{schema}` stands in front of the
@@ -3605,7 +3797,7 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
     open_session = _host_name("internal.db", "get_async_db")
-    rows: list[Any] = []
+    rows: list[Sequence[object]] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
             result = await session.execute(text(sql.format(schema=prefix)), values)
@@ -3640,10 +3832,10 @@ _UNREADABLE = (
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
+_ASKS_NEXT = "The server did not answer: asking the next one."
+_OTHER_ACCOUNT = (
+    "The earlier reasoning of this chat belongs to another server or account."
 )
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 """How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
@@ -3697,6 +3889,7 @@ class EndpointEntry(BaseModel):
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
         given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        # Headers may hold another key, and vector stores belong to another account.
         unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
         return {**given, "API_KEY": self.key, **unset}
 
@@ -3736,25 +3929,25 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
         chosen, *others = self._entries
-        if self._reads(chosen, host, owner):
+        if self._reads(chosen, host, scope_id):
             return False
         for entry in others:
-            if self._reads(entry, host, owner) and not self._is_down(entry):
+            if self._reads(entry, host, scope_id) and not self._is_down(entry):
                 self._entries.remove(entry)
                 self._entries.insert(0, entry)
                 return True
         return False
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-        can_read = self._reads(self._entries[0], host, owner)
+        can_read = self._reads(self._entries[0], host, scope_id)
         return "" if can_read else _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -3764,6 +3957,8 @@ class EndpointChoice:
         would be the same anywhere, and what was stopped for its safety must go on
         nowhere else.
         """
+        # Whoever asks elsewhere works around what OpenAI's monitoring stopped (guide
+        # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)
@@ -3789,13 +3984,12 @@ class EndpointChoice:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
-    def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
+    def _reads(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        return host in ("", endpoint.host) and owner in (
-            "",
-            endpoint.reasoning_scope_id(),
-        )
+        is_server = host in ("", endpoint.host)
+        is_account = scope_id in ("", endpoint.reasoning_scope_id())
+        return is_server and is_account
 
 
 def _is_down(kind: str, code: str | None, status: int) -> bool:
@@ -3807,24 +4001,23 @@ def _is_down(kind: str, code: str | None, status: int) -> bool:
 
 
 async def choose_endpoints(
-    text: str, facts: JsonObject, down: dict[str, float]
+    text: str, facts: CallFacts, down: dict[str, float]
 ) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
     entries = read_endpoints(text)
-    base_url = str(facts.get("base_url"))
+    base_url = facts["base_url"]
     if entries is None:
         choice = EndpointChoice([], base_url, down)
         choice.problem = _UNREADABLE
         return choice
-    if not entries or facts.get("has_own_key"):
+    if not entries or facts["has_own_key"]:
         return None
-    user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else set[str]()
-    model = str(facts.get("model"))
+    groups = await user_groups(facts["user_id"]) if has_groups else set[str]()
+    model = facts["model"]
     names = {model, resolve_model(model).id}
     usable = [entry for entry in entries if entry.is_for(groups, names)]
     return EndpointChoice(usable, base_url, down) if usable else None
@@ -3871,10 +4064,10 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     if not text.strip():
         return None, ""
     rules = [_read_rule(row) for row in _read_rows(text)]
-    places = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
-    if not places:
+    numbers = [str(number) for number, rule in enumerate(rules, 1) if rule.unreadable]
+    if not numbers:
         return rules, ""
-    named = ", ".join(places[:_MAX_NAMED])
+    named = ", ".join(numbers[:_MAX_NAMED])
     return rules, (
         f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
         "answers. An administrator has to correct it in the valves of the filter, for "
@@ -4000,6 +4193,7 @@ _COUNTS = UsageRow._fields[3:]
 _ADD = (
     f"INSERT INTO {_TABLE} AS old VALUES "
     "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
+    # SQLite and PostgreSQL, the databases of Open WebUI, share this form.
     "ON CONFLICT (user_id, day, model) DO UPDATE SET "
     + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
 )
@@ -4010,7 +4204,7 @@ ALL_ROWS = (
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
 
 
 _MAX_DUE = 10_000
@@ -4084,17 +4278,31 @@ class UsageTable:
         A user's own rows count also while nothing can be written.
         """
         await self.flush()
-        found = await run_sql((_CREATE, {}), (sql, values))
+        stored = await run_sql((_CREATE, {}), (sql, values))
         due = [
             row for row in self._due.values() if row.user_id == values.get("user_id")
         ]
-        return [_read_row(row) for row in found] + due
+        return [_read_row(row) for row in stored] + due
 
 
-def _read_row(row: Sequence[Any]) -> UsageRow:
-    """Return a row of the table; sums of PostgreSQL are decimals."""
-    user_id, day, model, *counts = row
-    return UsageRow(user_id, day, model, *(int(count) for count in counts))
+def _read_row(row: Sequence[object]) -> UsageRow:
+    """Return a row of the table."""
+    user_id, day, model, requests, read, cached, written, money = row
+    return UsageRow(
+        user_id=str(user_id),
+        day=str(day),
+        model=str(model),
+        requests=_whole_number(requests),
+        input=_whole_number(read),
+        cached=_whole_number(cached),
+        output=_whole_number(written),
+        money=_whole_number(money),
+    )
+
+
+def _whole_number(value: object) -> int:
+    """Return a count of the database; sums of PostgreSQL are decimals."""
+    return int(value) if isinstance(value, SupportsInt) else 0
 
 
 # --------------------------------------------------------------------------------------
@@ -4138,10 +4346,10 @@ def read_command(text: str) -> UsageCommand | None:
 class UsageReport:
     """What `/usage` tells a user, and an administrator of all."""
 
-    def __init__(self, table: UsageTable, user: JsonObject, today: date) -> None:
-        """Take who asks, as the host tells it."""
+    def __init__(self, table: UsageTable, facts: CallFacts, today: date) -> None:
+        """Take who asks."""
         self._table = table
-        self._user = user
+        self._facts = facts
         self._today = today
 
     async def lines(
@@ -4155,7 +4363,7 @@ class UsageReport:
         own = [_sums(name, rows) for name, rows in groups.items()]
         yield _table(("Your use (UTC)", *_SUMS), own)
         yield "".join(f"\n- {line}" for line in left)
-        if self._user.get("role") != "admin":
+        if self._facts["role"] != "admin":
             return
         since = (self._today - timedelta(command.days - 1)).isoformat()
         rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
@@ -4168,7 +4376,7 @@ class UsageReport:
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
-        user_id = str(self._user.get("id"))
+        user_id = self._facts["user_id"]
         day = longest_ago(self._today)
         rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
         groups: dict[str, list[UsageRow]] = {}
@@ -4234,11 +4442,11 @@ _OVERDRAFT = 1.1
 _MICRO = 1_000_000
 """The table holds millionths of a US dollar."""
 _NOT_READ = (
-    "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
+    "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
 _NO_PRICE = (
-    "Your use is limited in money, and the price of {} is not known. An administrator "
-    "has to set it in CUSTOM_MODEL_PRICING_JSON."
+    "Your usage is limited in money, and the price of {} is not known. An "
+    "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 
@@ -4260,8 +4468,7 @@ class UserLimits:
     rules: Sequence[LimitRule] = ()
     rows: list[UsageRow] = field(default_factory=list)
     """What was counted before, as far as a rule asks for it."""
-    facts: JsonObject = field(default_factory=dict)
-    """Those of the call (see `Filter.begin`)."""
+    facts: CallFacts = field(default_factory=UNKNOWN_CALL.copy)
     table: UsageTable | None = None
     """Takes what is counted; None if nothing is."""
     problems: Sequence[str] = ()
@@ -4273,19 +4480,14 @@ class UserLimits:
     """Whether an administrator chose the model: the one for tasks."""
 
     @property
-    def _user(self) -> JsonObject:
-        user: JsonObject = self.facts.get("user") or {}
-        return user
-
-    @property
     def is_admin(self) -> bool:
         """Whether an administrator asks."""
-        return self._user.get("role") == "admin"
+        return self.facts["role"] == "admin"
 
     @property
     def _counts(self) -> bool:
         """Whether the call costs the administrator: a user's own key does not."""
-        return self.table is not None and not self.facts.get("has_own_key")
+        return self.table is not None and not self.facts["has_own_key"]
 
     @property
     def has_amounts(self) -> bool:
@@ -4311,7 +4513,7 @@ class UserLimits:
         """
         if self.has_given_model:
             return ""
-        listed = str(self.facts.get("model"))
+        listed = self.facts["model"]
         resolved = resolve_model(listed)
         names = [model.lower()]
         if resolved.pro or model != f"{resolved.id}-pro":
@@ -4348,20 +4550,23 @@ class UserLimits:
         if not usable:
             self.refused = _NO_EFFORT
             return ""
-        place = known.index(asked) if asked in known else len(known)
-        lower = [effort for effort in usable if known.index(effort) < place]
+        rank = known.index(asked) if asked in known else len(known)
+        lower = [effort for effort in usable if known.index(effort) < rank]
         return lower[-1] if lower else usable[0]
 
-    def count(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
-    ) -> str:
+    def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
         """Count responses (see `Account.count_responses`)."""
-        requests = counts[0]
-        if self._counts and self.table and requests:
-            user_id = str(self._user.get("id"))
-            day = self.today.isoformat()
-            money = round((cost or 0) * _MICRO)
-            row = UsageRow(user_id, day, model, *counts, money)
+        if self._counts and self.table and counts.requests:
+            row = UsageRow(
+                user_id=self.facts["user_id"],
+                day=self.today.isoformat(),
+                model=model,
+                requests=counts.requests,
+                input=counts.input,
+                cached=counts.cached,
+                output=counts.output,
+                money=round((cost or 0) * _MICRO),
+            )
             self.rows.append(row)
             self.table.add(row)
         return self._used_up(_OVERDRAFT)
@@ -4382,6 +4587,7 @@ class UserLimits:
 
     def _used_up(self, share: float) -> str:
         """Return the message about a limit that is reached; the longest one counts."""
+        # A limit of 0 is reached from the beginning: it forbids.
         reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""
@@ -4400,8 +4606,8 @@ class UserLimits:
         if self.is_admin:
             problems += self.problems
             problems += [self.table.problem] if self.table else []
-        found = [problem for problem in problems if problem]
-        return found + self._left(all_rules=False)
+        stated = [problem for problem in problems if problem]
+        return stated + self._left(all_rules=False)
 
     def _left(self, *, all_rules: bool) -> list[str]:
         """Return a line for each limit: of all, or of those that are to be shown."""
@@ -4419,7 +4625,7 @@ class UserLimits:
         command = read_command(text)
         if command is None:
             return None
-        report = UsageReport(self.table, self._user, self.today)
+        report = UsageReport(self.table, self.facts, self.today)
         return report.lines(command, self._left(all_rules=True))
 
 
@@ -4441,7 +4647,7 @@ def _budget_days(budget: _Budget) -> int:
 
 
 async def read_user_limits(
-    text: str, facts: JsonObject, table: UsageTable
+    text: str, facts: CallFacts, table: UsageTable
 ) -> UserLimits:
     """Return what the user of a call may use, by the rules in `text`.
 
@@ -4450,15 +4656,14 @@ async def read_user_limits(
     every_rule, problem = read_limits(text)
     if every_rule is None:
         return UserLimits(facts=facts)
-    user = facts.get("user") or {}
     today = utc_today()
-    user_id = str(user.get("id"))
-    names = {user_id, str(user.get("email"))}
+    user_id = facts["user_id"]
+    names = {user_id, facts["email"]}
     has_groups = any(rule.group for rule in every_rule)
     groups = await user_groups(user_id) if has_groups else set[str]()
-    rules = rules_of(every_rule, names, groups, str(user.get("role")))
+    rules = rules_of(every_rule, names, groups, facts["role"])
     rows: list[UsageRow] = []
-    if any(rule.per for rule in rules) and not facts.get("has_own_key"):
+    if any(rule.per for rule in rules) and not facts["has_own_key"]:
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     return UserLimits(
         rules,
@@ -4467,7 +4672,7 @@ async def read_user_limits(
         table,
         [problem],
         today,
-        has_given_model=await _has_given_model(str(facts.get("task") or "")),
+        has_given_model=await _has_given_model(facts["task"]),
     )
 
 
@@ -4503,14 +4708,88 @@ _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
 """Bounds of histograms, as the conventions advise."""
 
-Events = AsyncGenerator[Any, None]
+_RunEvent = TypeVar("_RunEvent")
 """The pipe's events, which only the pipe can read."""
-Describe = Callable[[Any], tuple[Any, ...]]
-"""Returns what an event of the pipe is: `text`, `retry`, `recovery`, nothing, or `end`,
-with how the run ended, the code of the reason or None, and the model that answered."""
+_ToolAnswer = TypeVar("_ToolAnswer")
+_Attributes = dict[str, str | bool]
 
-_NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
-"""Their texts may hold what a span must not."""
+
+class _Span(Protocol):
+    """OpenTelemetry's."""
+
+    def set_attribute(self, key: str, value: str | int | Sequence[str]) -> None:
+        """Add a value, or replace it."""
+
+    def set_status(self, status: object) -> None:
+        """Say whether it failed."""
+
+    def end(self) -> None:
+        """Take its time."""
+
+
+class _Tracer(Protocol):
+    """OpenTelemetry's."""
+
+    def start_span(self, name: str, *, kind: object, attributes: _Attributes) -> _Span:
+        """Return a span that begins now."""
+
+    def start_as_current_span(
+        self,
+        name: str,
+        *,
+        attributes: _Attributes,
+        record_exception: bool,
+        set_status_on_exception: bool,
+    ) -> AbstractContextManager[_Span]:
+        """Give a span that is the current one until it ends."""
+
+
+class _Counter(Protocol):
+    """OpenTelemetry's."""
+
+    def add(self, amount: float, attributes: _Attributes) -> None:
+        """Count."""
+
+
+class _Histogram(Protocol):
+    """OpenTelemetry's."""
+
+    def record(self, amount: float, attributes: _Attributes) -> None:
+        """Note a number."""
+
+
+class _Meter(Protocol):
+    """OpenTelemetry's."""
+
+    def create_counter(self, name: str, unit: str) -> _Counter:
+        """Return a counter, the same for the same name."""
+
+    def create_histogram(
+        self,
+        name: str,
+        unit: str,
+        *,
+        explicit_bucket_boundaries_advisory: Sequence[float],
+    ) -> _Histogram:
+        """Return a histogram, the same for the same name."""
+
+
+def _make_tracer() -> _Tracer:
+    tracer: _Tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
+    return tracer
+
+
+def _make_meter() -> _Meter:
+    meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+    return meter
+
+
+def _current(span: _Span) -> AbstractContextManager[object]:
+    """Make a span the current one; texts of exceptions may hold what it must not."""
+    context: AbstractContextManager[object] = import_module(
+        "opentelemetry.trace"
+    ).use_span(span, record_exception=False, set_status_on_exception=False)
+    return context
 
 
 def _exported(name: str) -> str:
@@ -4542,20 +4821,24 @@ class ServerWords:
 class Telemetry:
     """What the host's collector learns of one call of the pipe."""
 
-    def __init__(self, facts: JsonObject, words: ServerWords) -> None:
-        """Measure nothing yet; `facts` are those of `Filter.begin`."""
+    def __init__(self, facts: CallFacts, words: ServerWords) -> None:
+        """Measure nothing yet."""
         self._facts = facts
         self._words = words
         self._run: _Run | None = None
 
-    def count(self, counts: tuple[int, int, int, int], cost: float | None) -> None:
+    def count(self, counts: ResponseCounts, cost: float | None) -> None:
         """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
             self._run.add_usage(counts, cost or 0)
 
     def observe_run(
-        self, events: Events, model: str, address: str, describe: Describe
-    ) -> Events:
+        self,
+        events: AsyncGenerator[_RunEvent, None],
+        model: str,
+        address: str,
+        describe: Callable[[_RunEvent], EventWords],
+    ) -> AsyncGenerator[_RunEvent, None]:
         """Return the events of a run, measured if the host exports that.
 
         `address` is the server's. `describe` is asked about each event.
@@ -4563,26 +4846,29 @@ class Telemetry:
         if not exports_telemetry():
             return events
         attributes = _run_attributes(self._facts, model, address)
-        self._run = _Run(self._words, attributes, describe)
-        return self._run.observed(events)
+        self._run = _Run(self._words, attributes)
+        return self._run.observed(events, describe)
 
     async def observe_tool(
         self,
         name: str,
-        work: Coroutine[Any, Any, Any],
-        has_failed: Callable[[Any], bool],
-    ) -> Any:
+        work: Awaitable[_ToolAnswer],
+        has_failed: Callable[[_ToolAnswer], bool],
+    ) -> _ToolAnswer:
         """Return the result of a tool, whose time is a span inside that of its run."""
         if not exports_telemetry():
             return await work
+        # A model writes the name of the tool that it calls.
         name = _exported(name)
-        attributes = {
+        attributes: _Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
         }
-        tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
-        with tracer.start_as_current_span(
-            f"execute_tool {name}", attributes=attributes, **_NO_EXCEPTIONS
+        with _make_tracer().start_as_current_span(
+            f"execute_tool {name}",
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             try:
                 result = await work
@@ -4594,7 +4880,7 @@ class Telemetry:
         return result
 
 
-def _fail(span: Any, word: str) -> None:
+def _fail(span: _Span, word: str) -> None:
     """Mark a span as failed; `word` says why."""
     span.set_attribute("error.type", word)
     span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
@@ -4603,38 +4889,37 @@ def _fail(span: Any, word: str) -> None:
 class _Run:
     """What is measured of one run."""
 
-    def __init__(
-        self, words: ServerWords, attributes: dict[str, Any], describe: Describe
-    ) -> None:
-        self._trace = import_module("opentelemetry.trace")
-        self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+    def __init__(self, words: ServerWords, attributes: _Attributes) -> None:
+        self._meter = _make_meter()
         self._words = words
-        self._describe = describe
         self._attributes = attributes
         self._requests = 0
         self._input_tokens = 0
         self._cached_tokens = 0
         self._output_tokens = 0
         self._cost = 0.0
-        self._span = self._trace.get_tracer(_SCOPE).start_span(
+        self._span = _make_tracer().start_span(
             f"chat {attributes['gen_ai.request.model']}",
-            kind=self._trace.SpanKind.CLIENT,
+            kind=import_module("opentelemetry.trace").SpanKind.CLIENT,
             attributes=attributes,
         )
         self._began = monotonic()
         self._has_text = False
         self._error = "cancelled"
 
-    def add_usage(self, counts: tuple[int, int, int, int], cost: float) -> None:
+    def add_usage(self, counts: ResponseCounts, cost: float) -> None:
         """Add what responses have used (see `Account.count_responses`)."""
-        requests, input_tokens, cached_tokens, output_tokens = counts
-        self._requests += requests
-        self._input_tokens += input_tokens
-        self._cached_tokens += cached_tokens
-        self._output_tokens += output_tokens
+        self._requests += counts.requests
+        self._input_tokens += counts.input
+        self._cached_tokens += counts.cached
+        self._output_tokens += counts.output
         self._cost += cost
 
-    async def observed(self, events: Events) -> Events:
+    async def observed(
+        self,
+        events: AsyncGenerator[_RunEvent, None],
+        describe: Callable[[_RunEvent], EventWords],
+    ) -> AsyncGenerator[_RunEvent, None]:
         """Yield `events`; what is done for them belongs to the span.
 
         The span is the current one only while an event is awaited: between two events
@@ -4646,7 +4931,7 @@ class _Run:
                     event = await self._next(events)
                     if event is None:
                         break
-                    self._note(*self._describe(event))
+                    self._note(describe(event))
                     yield event
         except Exception as error:
             self._error = type(error).__name__
@@ -4654,14 +4939,14 @@ class _Run:
         finally:
             self._end()
 
-    async def _next(self, events: Events) -> Any:
+    async def _next(self, events: AsyncGenerator[_RunEvent, None]) -> _RunEvent | None:
         """Return the next event, None at the end; it belongs to the span."""
-        with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
+        with _current(self._span):
             return await anext(events, None)
 
-    def _note(self, word: str = "", *more: Any) -> None:
-        """Note an event, in the words of `Describe`."""
-        match word:
+    def _note(self, words: EventWords) -> None:
+        """Note an event."""
+        match words.word:
             case "text" if not self._has_text:
                 self._has_text = True
                 self._record("openai_responses.time_to_first_text", self._seconds())
@@ -4670,15 +4955,15 @@ class _Run:
             case "recovery":
                 self._count("recoveries", "1", 1)
             case "end":
-                self._note_end(*more)
+                self._note_end(words)
 
-    def _note_end(self, kind: str, code: str | None, model: str) -> None:
+    def _note_end(self, end: EventWords) -> None:
         """Note how the run ended."""
-        word = self._words.known(code) if code else kind
+        word = self._words.known(end.code) if end.code else end.kind
         self._span.set_attribute("gen_ai.response.finish_reasons", [word])
-        if model:
-            self._span.set_attribute("gen_ai.response.model", _exported(model))
-        self._error = "" if kind in ("completed", "incomplete") else word
+        if end.model:
+            self._span.set_attribute("gen_ai.response.model", _exported(end.model))
+        self._error = "" if end.kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
         """Note what the run has used."""
@@ -4710,19 +4995,23 @@ class _Run:
         counter.add(number, self._attributes)
 
     def _record(
-        self, name: str, number: float, unit: str = "s", more: JsonObject | None = None
+        self,
+        name: str,
+        number: float,
+        unit: str = "s",
+        more: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         bounds = _SECOND_BOUNDS if unit == "s" else _TOKEN_BOUNDS
         histogram = self._meter.create_histogram(
             name, unit, explicit_bucket_boundaries_advisory=bounds
         )
-        histogram.record(number, {**self._attributes, **(more or {})})
+        histogram.record(number, {**self._attributes, **more})
 
 
-def _run_attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
     """Return what is known of a run from its beginning."""
     is_azure = Endpoint(f"https://{address}", "").is_azure
-    attributes: dict[str, Any] = {
+    attributes: _Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
         "gen_ai.request.model": _exported(model),
@@ -4742,8 +5031,12 @@ def _run_attributes(facts: JsonObject, model: str, address: str) -> dict[str, An
 # --------------------------------------------------------------------------------------
 
 
+_Event = TypeVar("_Event")
+_Outcome = TypeVar("_Outcome")
+
+
 class Account(NamedTuple):
-    """What decides about one call of the pipe. Each method is asked by name."""
+    """What decides about one call of the pipe (`CallAccount`)."""
 
     limits: UserLimits
     telemetry: Telemetry
@@ -4752,28 +5045,31 @@ class Account(NamedTuple):
     """None where the valves of the pipe say where it is answered."""
 
     def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+        self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
         """Count responses; return why a run ends that would go on, or nothing.
 
-        `counts`: requests, input tokens, cached ones of them, output tokens. An unknown
-        cost, in US dollars, counts as none.
+        An unknown cost, in US dollars, counts as none.
         """
         self.telemetry.count(counts, cost)
         return self.limits.count(model, counts, cost)
 
     def observe_run(
-        self, events: Events, model: str, address: str, describe: Describe
-    ) -> Events:
+        self,
+        events: AsyncGenerator[_Event, None],
+        model: str,
+        address: str,
+        describe: Callable[[_Event], EventWords],
+    ) -> AsyncGenerator[_Event, None]:
         """Return the events of a run (telemetry.py)."""
         return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,
         name: str,
-        work: Coroutine[Any, Any, Any],
-        has_failed: Callable[[Any], bool],
-    ) -> Any:
+        work: Awaitable[_Outcome],
+        has_failed: Callable[[_Outcome], bool],
+    ) -> _Outcome:
         """Return the result of a tool (telemetry.py)."""
         return await self.telemetry.observe_tool(name, work, has_failed)
 
@@ -4801,15 +5097,51 @@ class LimitReached(Exception):
     """A question is refused; the host shows the message in the chat."""
 
 
-def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
+class _AppState(Protocol):
+    """What the host's application knows."""
+
+    MODELS: Mapping[str, JsonObject]
+    """By their ids."""
+
+
+class _HostApp(Protocol):
+    """The host's application."""
+
+    @property
+    def state(self) -> _AppState:
+        """What it knows."""
+
+
+class HostRequest(Protocol):
+    """The host's request, a FastAPI one."""
+
+    @property
+    def app(self) -> _HostApp:
+        """The application that answers it."""
+
+
+def agent_facts(user: JsonObject, model: str) -> CallFacts:
+    """Return the facts of a question to an agent; `user` is the host's `__user__`."""
+    return {
+        **UNKNOWN_CALL,
+        "user_id": as_text(user.get("id")),
+        "email": as_text(user.get("email")),
+        "role": as_text(user.get("role")),
+        "model": model,
+    }
+
+
+def agent_names(
+    model: JsonObject, request: HostRequest | None
+) -> tuple[str, str] | None:
     """Return the id of a Pipelines server's model, and its name without the server's.
 
     None for other models. A model of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
-    if base_id and request is None:
-        return None
     if base_id:
+        if request is None:
+            return None
         model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
         return None
@@ -4921,8 +5253,8 @@ async def _find_problem(limits: str, endpoints: str) -> str:
     named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
     return (
         f"The valves of the filter name {named}, but Open WebUI has no such group or "
-        "user. These rules hold for nobody; whoever signs up with such an address gets "
-        "its rules."
+        "user. These rules apply to nobody; anyone who signs up with such an address "
+        "gets its rules."
     )
 
 
@@ -4941,18 +5273,22 @@ def _each_once(names: Iterable[str]) -> list[str]:
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
-    "The id of this filter is {}, so the pipe does not find it, and limits do not hold. "
-    "Install it with the id " + _FILTER_ID + "."
+    "The id of this filter is {}, so the pipe does not find it, and limits do not "
+    "apply. Install it with the id " + _FILTER_ID + "."
 )
 _NOT_KNOWN = (
-    "What you have used cannot be read now (Open WebUI's database answers {}), so "
-    "nothing is sent. Try again; if it lasts, tell an administrator."
+    "Your usage cannot be read at the moment (Open WebUI's database answers {}), so "
+    "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
 _NO_STREAM = (
-    "Your use is limited, and what this model uses is only counted with a stream. Send "
+    "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
 )
+
+
+EventEmitter = Callable[[JsonObject], Awaitable[object]]
+"""The host's: it sends an event to the page."""
 
 
 class Filter:
@@ -4994,13 +5330,8 @@ class Filter:
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
-    async def begin(self, facts: JsonObject) -> Account:
-        """Return what decides about one call of the pipe, and takes its usage.
-
-        `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
-        pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
-        `has_own_key`, `base_url` (that of its valves).
-        """
+    async def begin(self, facts: CallFacts) -> Account:
+        """Return what decides about one call of the pipe, and takes its usage."""
         rules = self.valves.USER_LIMITS_JSON
         entries = self.valves.ENDPOINTS_JSON
         limits = await read_user_limits(rules, facts, self._usage)
@@ -5012,13 +5343,13 @@ class Filter:
 
     async def inlet(
         self,
-        body: dict[str, Any],
-        __user__: dict[str, Any] | None = None,
-        __model__: dict[str, Any] | None = None,
-        __request__: Any = None,
+        body: JsonObject,
+        __user__: JsonObject | None = None,
+        __model__: JsonObject | None = None,
+        __request__: HostRequest | None = None,
         __id__: str = _FILTER_ID,
-        __event_emitter__: Any = None,
-    ) -> dict[str, Any]:
+        __event_emitter__: EventEmitter | None = None,
+    ) -> JsonObject:
         """Refuse a question to the agent pipeline above a limit.
 
         The pipe asks for its own questions. What is raised is shown in the chat. Whether
@@ -5033,15 +5364,17 @@ class Filter:
         if names is None:
             return body
         model_id, listed = names
-        limits = await self._agent_limits({"user": user, "model": listed})
+        limits = await self._agent_limits(agent_facts(user, listed))
         refusal = limits.refusal(model_id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if refusal:
+            # An inlet that raises ends the question: Open WebUI shows the text in the
+            # chat.
             raise LimitReached(refusal)
         return body
 
-    async def _agent_limits(self, facts: JsonObject) -> UserLimits:
+    async def _agent_limits(self, facts: CallFacts) -> UserLimits:
         """Return what the user of an agent may use; raises LimitReached."""
         try:
             rules = self.valves.USER_LIMITS_JSON
@@ -5053,12 +5386,13 @@ class Filter:
 
     def stream(
         self,
-        event: dict[str, Any],
-        __user__: dict[str, Any] | None = None,
-        __model__: dict[str, Any] | None = None,
-        __request__: Any = None,
-    ) -> dict[str, Any]:
+        event: JsonObject,
+        __user__: JsonObject | None = None,
+        __model__: JsonObject | None = None,
+        __request__: HostRequest | None = None,
+    ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
+        # Stream filters see every chunk; few of them report usage.
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event

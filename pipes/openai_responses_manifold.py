@@ -46,6 +46,7 @@ from collections.abc import (
 )
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import (
+    AbstractContextManager,
     aclosing,
     asynccontextmanager,
     closing,
@@ -78,6 +79,7 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
+    TypedDict,
 )
 from urllib.parse import (
     SplitResult,
@@ -154,6 +156,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
+    # A value stands behind a comma, or is the first behind an opening.
     without_openings = text.translate(None, b"[{,")
     values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
@@ -310,6 +313,7 @@ def as_text(value: object) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -318,7 +322,8 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key.
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
 
@@ -383,6 +388,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -395,31 +421,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -427,9 +444,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -464,7 +483,7 @@ class AnswerTooLarge(ResponsesError):
 
     def __init__(self) -> None:
         """Use one sentence for all parts."""
-        super().__init__("The model's server sent more than is accepted.")
+        super().__init__("The model's server sent more data than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -476,9 +495,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -557,9 +582,9 @@ def _length_of_location(row: Mapping[str, Any]) -> int:
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _LONGEST_PREFIX)
+    begin = text.find("{", 0, _MAX_PREFIX)
     try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         return None
     inner = as_mapping(body).get("error")
@@ -569,8 +594,8 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_LONGEST_PREFIX = 1000
-_LONGEST_BODY = 100_000
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 
 
@@ -598,20 +623,28 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
+            # Authorization: Bearer sk-..., {"cookie": "a=b; c=d"}
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # api_key=..., "client_secret": "...", Incorrect API key provided: sk-...
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # https://host/path?access_token=...&sig=...
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
+            # https://user:password@host
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            # The two schemes on their own, as in a message about a header.
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
+            # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
+            # Encrypted reasoning, and what Fernet encrypts.
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
         ]
     ),
@@ -749,22 +782,20 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
-_PICTURE = (
+_UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -815,7 +846,7 @@ NO_CREDIT_CODES = frozenset(
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-PICTURE_CODES = frozenset(
+IMAGE_CODES = frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -883,7 +914,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -891,20 +922,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
-            "not followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy in front of the model's server rejected the request",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -920,18 +945,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL did not answer like the Responses API",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which cannot be read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than this pipe accepts for one "
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -951,6 +971,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -963,6 +996,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -977,14 +1012,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1003,7 +1040,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1012,6 +1049,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1019,13 +1057,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1040,13 +1079,13 @@ def is_final(error: ApiError) -> bool:
 
 _MAX_NOTICE = 600
 _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """Return what OpenAI says about an answer that it stopped, as words to show.
 
-    Redacted, in one line, of bounded length, and without what draws or links.
+    Redacted, in one line, of bounded length, and without what renders or links.
     """
     parts = [
         ("The server explains", notice.explanation),
@@ -1071,16 +1110,29 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1095,7 +1147,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -1131,6 +1183,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -1144,6 +1198,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
@@ -1205,7 +1260,7 @@ def hex_digest(text: str) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
 # `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 # them lacks.
 # --------------------------------------------------------------------------------------
@@ -1325,7 +1380,7 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
         # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
@@ -1621,6 +1676,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if kind in _CALLS:
             _wait_for_output(waiting, items, index, turn_start)
             continue
+        # No such call, or it has its output already.
         call_index = waiting.get(call_id)
         if call_index is None:
             continue
@@ -1707,6 +1763,7 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if kind == "reasoning":
             dangling.append(item)
             continue
+        # `item` is what the reasoning led to.
         kept += dangling
         dangling = []
         kept.append(item)
@@ -1742,15 +1799,15 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: JsonObject) -> bool:
-    """Say whether `item` is a picture that the model drew."""
+    """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
-    is_drawn = is_image_call(item) and bool(item.get("result"))
+    """Say whether `item` holds an image that the model can read."""
+    is_generated = is_image_call(item) and bool(item.get("result"))
     # As input the API takes neither SVG nor moving GIF.
-    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: JsonObject) -> str:
@@ -1758,7 +1815,7 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a drawn picture as a data URL."""
+    """Return a generated image as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
         # The media type of RFC 6838; the API says `svg`.
@@ -1767,7 +1824,7 @@ def image_url(item: JsonObject) -> str:
 
 
 def image_message(item: JsonObject) -> Item:
-    """Return a drawn picture as an input message.
+    """Return a generated image as an input message.
 
     The API would look the item itself up by an id that it never stored.
     """
@@ -1957,7 +2014,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# Costs are in US dollars, by the prices of the model's facts, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -2027,21 +2084,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -2072,26 +2114,6 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3094,22 +3116,25 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
 
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
+# gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
 _GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
 """One digit, because Azure spells gpt-3.5 as gpt-35."""
+# o3, o4-mini
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
 _INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+# gpt-6.1-sol-pro, gpt-6.1-sol-pro-high
 _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+# openai/gpt-5.4 of OpenRouter, ft:gpt-4.1:... of OpenAI
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -3147,7 +3172,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3327,61 +3352,6 @@ def _capitalized_id(model_id: str) -> str:
     return " ".join(shown)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.repairs.refusal
 #
@@ -3389,7 +3359,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 #
 # The server names a place in `param`. Gateways hide it and repeat the API's words, so the
 # words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
-# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# the API quotes what it refuses: an image's address, the name of a tool, a key of a
 # schema. What anybody can write into a request must not decide what is repaired, so
 # nothing is believed of the words that the request itself could have said: `OwnTexts`.
 # --------------------------------------------------------------------------------------
@@ -3405,6 +3375,7 @@ _MAX_PATH = 200
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
+# input[3].content[0].image_url, tools[5].parameters
 _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
@@ -3427,6 +3398,7 @@ _PARAMETER_IN_LOC = re.compile(
 )
 """What pydantic writes, which servers of vLLM's kind use."""
 
+# "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
@@ -3665,7 +3637,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        return ".".join(group for group in match.groups() if group)
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -3815,7 +3787,7 @@ class LeaveOutItem(ChatRepair):
 
 @dataclass(frozen=True, slots=True)
 class SendAsText(ChatRepair):
-    """The words of one item stay; pictures and files become a line of text."""
+    """The words of one item stay; images and files become a line of text."""
 
     name: str
     noun: str = field(default="item", compare=False)
@@ -4608,8 +4580,8 @@ RETRIED_CODES = frozenset(
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
-_FIRST_WAIT = 0.5
-_LONGEST_WAIT = 8.0
+_FIRST_BACKOFF = 0.5
+_MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
@@ -4632,7 +4604,7 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
-        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+        wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
 
@@ -4677,7 +4649,7 @@ _LASTING_CODES = (
     | NO_CREDIT_CODES
     | SENTENCES["failed"].keys()
     | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, _UNREAD, "404"}
+) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -4792,7 +4764,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
     for find in (
         _by_code_or_words,
         _by_place,
-        _by_picture_code,
+        _by_image_code,
         _by_id,
         _by_unreadable_reasoning,
         _by_parameter,
@@ -4890,9 +4862,9 @@ def _without_item(
         yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of the newest picture: its refusal names no place."""
-    if refusal.error.code not in PICTURE_CODES:
+def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest image: its refusal names no place."""
+    if refusal.error.code not in IMAGE_CODES:
         return
     rows = enumerate(refusal.sent.items)
     numbers = [number for number, row in rows if has_media(row.item)]
@@ -4962,1282 +4934,17 @@ def _by_tool(refusal: Refusal) -> Iterator[Trial]:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.transport.stream
-#
-# The stream of a response: bytes in, typed events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
-# (docs/reference/responses-api.md, "Stream events").
-#
-# The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
-# --------------------------------------------------------------------------------------
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
-
-    event: str
-    data: str
-
-
-_LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
-
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
-        self._most_bytes = most_bytes
-        self._partial_line = bytearray()
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes; it may begin inside of a CRLF.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
-        if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._partial_line.extend(chunk)
-            return []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
-        return self._take_lines(b"\n\n")
-
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
-        text = b"".join((self._partial_line, chunk))
-        lines = text.splitlines()
-        self._partial_line = bytearray()
-        self._size += len(text) + _LINE_BYTES * len(lines)
-        # A line may end with CR, LF or both; the LF may come with the next chunk.
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    events.append(self._event_of_lines())
-                self._event = b""
-                self._lines = []
-                self._size = 0
-        return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
-
-
-NO_CARD: JsonObject = MappingProxyType({})
-
-
-class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
-
-
-class TextDone(TextDelta):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-
-class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
-
-    output_index: int
-    annotation: Item
-    item_id: str = ""
-
-
-class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    image: str
-    form: str
-    item_id: str = ""
-
-
-class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte.
-
-    Its encrypted content is whole only here, not in `response.output_item.added` (types
-    of openai-python 3.54.0, `response_reasoning_item_param.py`).
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    output_index: int
-    item: Item
-    card: JsonObject = NO_CARD
-    shown: str = ""
-    """The text of a message as a host shows it."""
-
-
-class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot.
-
-    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
-    itself was requested.
-    """
-
-    status: str
-    response: JsonObject
-
-
-class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-
-On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
-"""
-
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
-            joined += neighbors
-            continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
-    return joined
-
-
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
-
-
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
-
-_END_OF_STREAM = "[DONE]"
-"""Of Chat Completions; no recorded stream of OpenAI has it."""
-_JSON_SPACE = " \t\n\r"
-"""RFC 8259, section 2."""
-
-_Reader = Callable[[JsonObject], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object.
-
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
-    """
-    if event.data == _END_OF_STREAM:
-        return None
-    text = event.data.strip(_JSON_SPACE)
-    try:
-        wire, end = _SCAN_JSON(text, 0)
-        if end != len(text):
-            raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
-        read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
-    except _ODD_EVENT:
-        raise MalformedEvent from None
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
-
-
-_ODD_EVENT = (
-    StopIteration,
-    ValueError,
-    RecursionError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of text that is not JSON, and of JSON that is not an event."""
-
-
-def _checked(value: object, kind: type) -> Any:
-    """Return a value of a type; raises TypeError for any other."""
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-_NO_INDEX = -1
-
-
-def _index(wire: JsonObject) -> int:
-    index = wire.get("output_index")
-    if index is None:
-        return _NO_INDEX
-    return int(_checked(index, int))
-
-
-def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
-
-    The tuple is made in half the time of the named tuple's own `__new__`.
-    """
-    new = partial(tuple.__new__, event)
-
-    def read(wire: JsonObject) -> StreamEvent:
-        text = wire[field]
-        part_index = wire.get(part, 0)
-        item_id = wire.get("item_id")
-        index = wire.get("output_index")
-        if index is None:
-            index = _NO_INDEX
-        if not isinstance(text, str):
-            raise TypeError
-        if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
-        if not isinstance(item_id, str):
-            item_id = ""
-        return new((index, kind, part_index, text, item_id))
-
-    return read
-
-
-def _read_annotation(wire: JsonObject) -> StreamEvent:
-    """Return a citation; the type allows none, the final item has all of them."""
-    annotation = wire.get("annotation")
-    if annotation is None:
-        return None
-    item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
-
-
-def _read_partial_image(wire: JsonObject) -> StreamEvent:
-    return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
-        str(wire.get("output_format") or ""),
-        as_text(wire.get("item_id")),
-    )
-
-
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error".
-
-    The flat form is documented (types of openai-python 3.54.0), the nested one comes
-    (openai/openai-dotnet 881, Effect-TS/effect 7262).
-    """
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
-_PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-)
-"""Texts of which an item has a list."""
-
-
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
-        if kind.text:
-            text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
-    readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
-    return readers
-
-
-_READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
-    "response.output_text.annotation.added": _read_annotation,
-    "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": partial(_read_final, "completed"),
-    "response.incomplete": partial(_read_final, "incomplete"),
-    "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
-}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.events
-#
-# What a run reports to those who show it or record it.
-#
-# The events of output items are those of the stream, renumbered over the whole run.
-# --------------------------------------------------------------------------------------
-
-
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
-
-
-class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
-
-    output_index: int
-    item: Item
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
-
-
-class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `trial` is what was changed after a refusal. `reason` is for the log.
-    """
-
-    sentence: str
-    trial: Trial | None = None
-    reason: str = ""
-
-
-class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = ApiError()
-    removed: Mapping[str, int] = MappingProxyType({})
-    subject: str = ""
-    response_id: str = ""
-    cache: JsonObject = MappingProxyType({})
-
-
-class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = Trace()
-    cost: float | None = None
-    usages: tuple[Usage, ...] = ()
-    usage_note: str = ""
-
-
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-RunEvents = AsyncGenerator[RunEvent, None]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endpoint
-#
-# Where requests go: address, headers, certificates and proxy.
-# --------------------------------------------------------------------------------------
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
-    token: str = field(default="", repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`, with Azure's `api-version`.
-
-        Raises InvalidRequest.
-        """
-        address = _normalize_base_url(self.base_url) + path
-        query = urlsplit(self.base_url.strip()).query
-        if not query:
-            return address
-        separator = "&" if "?" in path else "?"
-        return f"{address}{separator}{query}"
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
-
-    def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
-
-    @property
-    def _is_openais(self) -> bool:
-        return f".{self.host}".endswith(".openai.com")
-
-    @property
-    def is_openai(self) -> bool:
-        """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
-            return True
-        return self.openai_compatible and not self.is_azure
-
-    @property
-    def is_gateway(self) -> bool:
-        """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
-        headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
-
-    def account(self) -> str:
-        """Return a name of the account, without the key."""
-        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return hex_digest(identity)
-
-    def reasoning_scope_id(self) -> str:
-        """Return an id of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
-        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return hex_digest(identity)[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
-        key = self.api_key.strip()
-        headers: dict[str, str] = {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        elif self.is_azure:
-            headers["api-key"] = key
-        else:
-            headers["Authorization"] = f"Bearer {key}"
-        headers["Content-Type"] = "application/json"
-        if self.organization:
-            headers["OpenAI-Organization"] = self.organization
-        if self.project:
-            headers["OpenAI-Project"] = self.project
-        replaced = {name.lower() for name in self.extra_headers}
-        for name in list(headers):
-            if name.lower() in replaced:
-                del headers[name]
-        return {**headers, **self.extra_headers}
-
-
-def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
-    if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    stated_path = parts.path.rstrip("/")
-    path = stated_path.removesuffix("/responses").rstrip("/")
-    if not stated_path:
-        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if is_azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def connection_secrets(
-    headers: Iterable[str], proxy: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
-    secrets = [*keys, proxy]
-    parts = url_parts(proxy.strip())
-    if parts and parts.password:
-        secrets.append(unquote(parts.password))
-    for value in headers:
-        secrets += header_secrets(value)
-    return tuple(secret for secret in secrets if secret.strip())
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else.
-
-    Brackets without an address and a port that is no number are a ValueError.
-    """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return None
-    return parts
-
-
-def proxy_for(endpoint: Endpoint, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.connections
-#
-# Pooled HTTP sessions; the only module that opens a connection.
-#
-# Each event loop has one session. The first run that borrows it opens it. It is closed
-# when no run has used it for a while, or when its owner is gone: a host that replaces a
-# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
-# --------------------------------------------------------------------------------------
-
-
-_IDLE_SECONDS = 60.0
-"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
-_KEEPALIVE_SECONDS = 50.0
-"""A connection that was idle for longer may be closed by the server at any time."""
-_DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up delays the first words."""
-
-
-class _Pool:
-    """The session of one event loop, lent to the active runs."""
-
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
-        self._lent = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @contextmanager
-    def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is None:
-            self._session = _new_session()
-        self._lent += 1
-        try:
-            yield self._session
-        finally:
-            self._lent -= 1
-            if self._lent == 0:
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
-
-    def close_later(self) -> None:
-        """Close the session, which no run can borrow from now on, in a task.
-
-        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
-        """
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is not None:
-            self.start(self._session.close())
-            self._session = None
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work in a task that is referenced until it is done."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        """Close the session when all tasks are done."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
-        self.close_later()
-        await asyncio.gather(*self._tasks)
-
-
-def _new_session() -> aiohttp.ClientSession:
-    """Return a session that reads no settings of the system and keeps nothing.
-
-    Proxies of the environment are looked up by this package, because trust_env would
-    also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another.
-    """
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept-Encoding": "identity"},
-        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
-        # 3.14.5).
-        auto_decompress=False,
-    )
-
-
-class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit.
-
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
-    """
-
-    connect: float = 30.0
-    first_event: float = 300.0
-    idle: float = 300.0
-    total: float = 0.0
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _ignore_waiting(is_waiting: bool) -> None:
-    """Do nothing: nobody shows that the server is silent."""
-
-
-class Deadlines:
-    """The limit that is active now, over all attempts of one run.
-
-    `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as people who are asked.
-    """
-
-    def __init__(
-        self,
-        timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = _ignore_waiting,
-    ) -> None:
-        """Start the total limit, if there is one."""
-        self.timeouts = timeouts
-        self._set_waiting = set_waiting
-        self._end = float("inf")
-        if timeouts.total:
-            self._end = _now() + timeouts.total
-        self.start_attempt()
-
-    def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
-        self._set_waiting(True)
-
-    def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
-        self._kind = "idle_timeout"
-        self._set_waiting(True)
-
-    def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves enough time for a wait."""
-        return _now() + seconds < self._end
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the total limit for a while."""
-        self._set_waiting(False)
-        began = _now()
-        try:
-            yield
-        finally:
-            self._end += _now() - began
-
-    def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
-
-    def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
-            return TimedOut("total_timeout")
-        return TimedOut(self._kind)
-
-
-_DRAIN_SECONDS = 1.0
-_MAX_ERROR_BODY = 64 * 1024
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
-
-_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word, because the log shows the id."""
-
-_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class _HttpResponse:
-    """A response with a good status whose body is still arriving."""
-
-    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        self._response = response
-        self._deadlines = deadlines
-        self._broke = False
-        self.is_read = False
-        self.is_stream = response.content_type == "text/event-stream"
-        self.request_id = response.headers.get("x-request-id", "")
-        if not _REQUEST_ID.fullmatch(self.request_id):
-            self.request_id = ""
-
-    async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end.
-
-        aiohttp puts the exception in front of the bytes that arrived before it.
-        """
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
-        content = self._response.content
-        scope = self._deadlines.scope()
-        try:
-            async with scope:
-                chunk = await content.readany()
-            self.is_read = not chunk
-            return chunk
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.timeout_error() from None
-            self._broke = True
-        # Without the exception the reader gives out what had arrived; the next call
-        # raises.
-        content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
-
-    async def read_all(self, most_bytes: int) -> bytearray:
-        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
-        body = bytearray()
-        chunk = await self.read_any()
-        while chunk:
-            body += chunk
-            if len(body) > most_bytes:
-                raise AnswerTooLarge
-            chunk = await self.read_any()
-        return body
-
-    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
-        """Return the body as JSON."""
-        body = await self.read_all(most_bytes)
-        if json_weight(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge
-        try:
-            return load_json(body)
-        except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so. A body
-        that has ended has no connection.
-        """
-        connection = self._response.connection
-        transport = connection.transport if connection else None
-        if transport is None or not transport.is_reading():
-            yield
-            return
-        transport.pause_reading()
-        try:
-            yield
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-
-    async def drain(self) -> bytes:
-        """Read the rest after the last event, so that the connection can be reused.
-
-        Returns its beginning: a refused stream may tell its reason there.
-        """
-        rest = bytearray()
-        with suppress(*_NETWORK_ERRORS):
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for chunk in self._response.content.iter_any():
-                    if len(rest) < _MAX_ERROR_BODY:
-                        rest += chunk
-        return bytes(rest)
-
-    async def response_object(self) -> JsonObject:
-        """Return the body as the API's response object."""
-        wire = as_mapping(await self.read_json())
-        if isinstance(wire.get("output"), list):
-            return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
-            failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
-
-    async def refusal(self) -> ApiRefused:
-        """Return the error of a response with a bad status, with or without a body."""
-        status = self._response.status
-        headers = self._response.headers
-        error = ApiError()
-        if status >= 400:
-            with suppress(TimeoutError, ResponsesError):
-                async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
-
-
-_SHOULD_RETRY = {"true": True, "false": False}
-_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
-"""The headers that state a wait as a number, the more exact one first."""
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, units in _UNITS_OF_A_SECOND.items():
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / units
-            if 0 <= seconds < float("inf"):
-                return seconds
-    with suppress(ValueError):
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(0.0, date.timestamp() - unix_seconds())
-    return None
-
-
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,
-)
-"""The last is of connecting: aiohttp is given no other limit."""
-
-
-_STATUS_OK = 200
-_FIRST_BAD_STATUS = 300
-_TOO_MANY_REQUESTS = 429
-_SERVER_ERRORS = 500
-
-_MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
-
-
-class _Certificates(NamedTuple):
-    """What was read of a file, and when that was changed, in nanoseconds."""
-
-    changed: int
-    context: ssl.SSLContext
-
-
-class Connections:
-    """Sends requests; has one session for each event loop."""
-
-    def __init__(self) -> None:
-        """Open nothing yet."""
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[str, _Certificates] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def _pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        running = asyncio.get_running_loop()
-        if running not in self._pools:
-            for loop in list(self._pools):
-                if loop.is_closed():
-                    self._pools.pop(loop, None)  # other threads do the same
-            self._pools[running] = _Pool()
-        return self._pools[running]
-
-    @asynccontextmanager
-    async def request(
-        self,
-        endpoint: Endpoint,
-        path: str,
-        payload: dict[str, Any] | None,
-        deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
-        InvalidRequest. Leaving early closes the connection, which stops the work at the
-        server; to close a response that was read to its end has no effect. A
-        redirection is a refusal, because the key would be sent along.
-        """
-        body = None if payload is None else await _encode(payload)
-        url = endpoint.url(path)
-        with self._pool().lend() as session:
-            sent = session.request(
-                "GET" if body is None else "POST",
-                url,
-                # aiohttp would send `api-key` and a gateway's own header to another
-                # origin; it drops `Authorization` alone (client.py, 3.14.5).
-                allow_redirects=False,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=self._trusted(endpoint),
-                proxy=proxy_for(endpoint, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
-            with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
-                is_good = response.status < _FIRST_BAD_STATUS
-                if body is None:  # a GET that has nothing to return has failed
-                    is_good = response.status == _STATUS_OK
-                if not is_good:
-                    raise await answer.refusal()
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
-                yield answer
-
-    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections.
-
-        A file that was changed replaces what was read of it.
-        """
-        path = endpoint.ca_bundle
-        if not (endpoint.verify_ssl and path):
-            return endpoint.verify_ssl
-        try:
-            changed = Path(path).stat().st_mtime_ns
-            known = self._certificates.get(path)
-            if known is None or known.changed != changed:
-                context = ssl.create_default_context(cafile=path)
-                known = _Certificates(changed, context)
-                if len(self._certificates) >= _MAX_CERTIFICATES:
-                    self._certificates.clear()
-                self._certificates[path] = known
-        except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
-        return known.context
-
-    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run."""
-        self._pool().start(work)
-
-    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
-        for wait in (0.0, 0.5, 2.0):
-            await asyncio.sleep(wait)
-            limits = Deadlines(Timeouts(connect=10, first_event=20))
-            try:
-                async with self.request(endpoint, path, {}, limits):
-                    return
-            except ResponsesError as error:
-                if _is_final_status(error.status):
-                    return
-
-    async def close(self) -> None:
-        """Close the session of the running loop, after the work of `do_later`."""
-        await self._pool().close()
-
-
-def _is_final_status(status: int) -> bool:
-    """Say whether another attempt would be answered alike; 0: there was no answer."""
-    if status == _TOO_MANY_REQUESTS:
-        return False
-    return 0 < status < _SERVER_ERRORS
-
-
-_ITEMS_AT_ONCE = 1000
-
-
-async def _encode(payload: JsonObject) -> bytes:
-    """Return a request as JSON; others run between the pieces of a long input.
-
-    A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body.
-    """
-    if not payload:
-        return b""
-    items = payload["input"]
-    texts: list[str] = []
-    for start in range(0, len(items), _ITEMS_AT_ONCE):
-        if start > 0:
-            await asyncio.sleep(0)
-        part = items[start : start + _ITEMS_AT_ONCE]
-        list_text = json.dumps(part, ensure_ascii=False)
-        texts.append(list_text[1:-1])  # without its brackets
-    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, opening, after = whole.partition('"input": [')
-    text = "".join((before, opening, ", ".join(texts), after))
-    return text.encode(errors="replace")
-
-
-async def _receive(
-    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
-) -> aiohttp.ClientResponse:
-    """Return the response; a line break in the key or an odd host is a ValueError."""
-    scope = deadlines.scope()
-    try:
-        async with scope:
-            return await answer
-    except _NETWORK_ERRORS as error:
-        if scope.expired():
-            raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
-    except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
-
-
-def _network_sentence(error: Exception, host: str) -> str:
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
-
-
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `request`.
-
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
-    """
-    container, file = (quote(part, "", errors="replace") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    async with connections.request(endpoint, path, None, deadlines) as answer:
-        return bytes(await answer.read_all(most_bytes))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.ulid
-#
-# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
-#
-# They sort by time. A package for them would have to be installed on the user's server;
-# tests compare these with ulid-py.
-# --------------------------------------------------------------------------------------
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
-# means not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
+# not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-CALLERS_KEYS = (
+ANSWER_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6246,9 +4953,9 @@ CALLERS_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
+"""What shapes the caller's own answer and nothing else."""
 
-ADMINISTRATORS_KEYS: Mapping[str, str] = {
+ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6261,7 +4968,7 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
+"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -7221,7 +5928,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
-_LONGEST_CALL_ID = 64
+_MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
@@ -7270,7 +5977,7 @@ def clean_call(item: Item) -> Item:
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
-    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
@@ -7569,7 +6276,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7732,7 +6439,7 @@ _READ_OTHERWISE = (
 )
 """Keys that are not parameters, or that are sent under other names."""
 
-_LONGEST_NAME = 40
+_MAX_PARAMETER_NAME = 40
 
 
 def unsent_parameters(
@@ -7755,7 +6462,7 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
+    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
@@ -7787,6 +6494,1345 @@ def _strict_item(item: Item) -> Item:
     if prefix is None:
         return item
     return {"id": f"{prefix}_{json_digest(item)}", **item}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
+    event: str
+    data: str
+
+
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
+            return []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
+        return self._take_lines(b"\n\n")
+
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
+        text = b"".join((self._partial_line, chunk))
+        lines = text.splitlines()
+        self._partial_line = bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
+        # A line may end with CR, LF or both; the LF may come with the next chunk.
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
+            elif not line:
+                if self._lines:
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
+        return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
+
+
+NO_CARD: JsonObject = MappingProxyType({})
+
+
+class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+    item_id: str = ""
+
+
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
+    output_index: int
+    annotation: Item
+    item_id: str = ""
+
+
+class PartialImage(NamedTuple):
+    """An image as far as it is generated.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
+    output_index: int
+    image: str
+    form: str
+    item_id: str = ""
+
+
+class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    Its encrypted content is whole only here, not in `response.output_item.added` (types
+    of openai-python 3.54.0, `response_reasoning_item_param.py`).
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    output_index: int
+    item: Item
+    card: JsonObject = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
+
+
+class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
+    status: str
+    response: JsonObject
+
+
+class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
+
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
+
+
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+"""Of Chat Completions; no recorded stream of OpenAI has it."""
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
+_Reader = Callable[[JsonObject], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
+        return None
+    text = event.data.strip(_JSON_SPACE)
+    try:
+        wire, end = _SCAN_JSON(text, 0)
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
+
+
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
+
+
+def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+_NO_INDEX = -1
+
+
+def _index(wire: JsonObject) -> int:
+    index = wire.get("output_index")
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
+
+
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
+    new = partial(tuple.__new__, event)
+
+    def read(wire: JsonObject) -> StreamEvent:
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
+        index = wire.get("output_index")
+        if index is None:
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
+            raise TypeError
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, part_index, text, item_id))
+
+    return read
+
+
+def _read_annotation(wire: JsonObject) -> StreamEvent:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
+        return None
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+
+
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
+    return PartialImage(
+        _index(wire),
+        _checked(wire["partial_image_b64"], str),
+        str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
+    )
+
+
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
+
+
+def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error".
+
+    The flat form is documented (types of openai-python 3.54.0), the nested one comes
+    (openai/openai-dotnet 881, Effect-TS/effect 7262).
+    """
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
+_PART_EVENTS = (
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+)
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _text_events():
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
+_READERS: Mapping[str, _Reader] = {
+    **_text_readers(),
+    "response.output_text.annotation.added": _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
+    "error": _read_error,
+}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
+    output_index: int
+    item: Item
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class ResponseDone(NamedTuple):
+    """One response ended."""
+
+    status: str
+
+
+class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `trial` is what was changed after a refusal. `reason` is for the log.
+    """
+
+    sentence: str
+    trial: Trial | None = None
+    reason: str = ""
+
+
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
+    response_id: str = ""
+    cache: JsonObject = MappingProxyType({})
+
+
+class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = Trace()
+    cost: float | None = None
+    usages: tuple[Usage, ...] = ()
+    usage_note: str = ""
+
+
+class ModelAnswer(NamedTuple):
+    """One answer of a model, the last thing that a provider yields.
+
+    `request` is the one that was answered, with its repairs, `items` are the finished
+    ones, each with its index in the run. `usages` are those of all attempts, `last_usage`
+    that of the last one. `has_shown` says whether there is something to see.
+    """
+
+    ending: Ending
+    request: ResponsesRequest
+    items: tuple[tuple[int, Item], ...] = ()
+    usages: tuple[Usage, ...] = ()
+    last_usage: Usage | None = None
+    trace: Trace = Trace()
+    has_shown: bool = True
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items."""
+        return [item for _, item in self.items]
+
+    @property
+    def tool_calls(self) -> list[Item]:
+        """The calls; those of an answer that failed are not made."""
+        if self.ending.is_failure:
+            return []
+        return [item for item in self.output if is_call(item)]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this is the answer to the user: it calls nothing."""
+        return not self.tool_calls
+
+    @property
+    def text_content(self) -> str:
+        """What the answer says."""
+        messages = [item for item in self.output if item_type(item) == "message"]
+        return "\n\n".join(message_text(message) for message in messages)
+
+
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    compatibility: Compatibility = "auto"
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
+        query = urlsplit(self.base_url.strip()).query
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.is_strict:
+            return True
+        return self.compatibility == "openai" and not self.is_azure
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
+    def account(self) -> str:
+        """Return a name of the account, without the key."""
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; `extra_headers` have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
+        if self.organization:
+            headers["OpenAI-Organization"] = self.organization
+        if self.project:
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
+    if "@" in parts.netloc:
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
+
+
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.connections
+#
+# Pooled HTTP sessions; the only module that opens a connection.
+#
+# Each event loop has one session. The first run that borrows it opens it. It is closed
+# when no run has used it for a while, or when its owner is gone: a host that replaces a
+# client does not tell the old one. Errors of aiohttp become errors of this package here.
+# --------------------------------------------------------------------------------------
+
+
+_IDLE_SECONDS = 60.0
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
+_MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
+_KEEPALIVE_SECONDS = 50.0
+"""A connection that was idle for longer may be closed by the server at any time."""
+_DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
+
+
+class _Pool:
+    """The session of one event loop, lent to the active runs."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._lent = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if needed; the last return starts the idle time."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is None:
+            self._session = _new_session()
+        self._lent += 1
+        try:
+            yield self._session
+        finally:
+            self._lent -= 1
+            if self._lent == 0:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
+
+    def close_later(self) -> None:
+        """Close the session, which no run can borrow from now on, in a task.
+
+        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that is referenced until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Close the session when all tasks are done."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
+
+
+def _new_session() -> aiohttp.ClientSession:
+    """Return a session that reads no settings of the system and keeps nothing.
+
+    Proxies of the environment are looked up by this package, because trust_env would
+    also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    must not be sent for another.
+    """
+    connector = aiohttp.TCPConnector(
+        limit=_MAX_CONNECTIONS,
+        keepalive_timeout=_KEEPALIVE_SECONDS,
+        ttl_dns_cache=_DNS_SECONDS,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        # aiohttp inflates without a limit: 1.5 MB of gzip became 1.5 GB (tried with
+        # 3.14.5).
+        auto_decompress=False,
+    )
+
+
+class Timeouts(NamedTuple):
+    """Limits in seconds; a `total` of 0 means no limit.
+
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
+class Deadlines:
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
+    ) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
+        self.start_attempt()
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+        self._set_waiting(True)
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
+        self._set_waiting(True)
+
+    def allow(self, seconds: float) -> bool:
+        """Say whether the total limit leaves enough time for a wait."""
+        return _now() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the total limit for a while."""
+        self._set_waiting(False)
+        began = _now()
+        try:
+            yield
+        finally:
+            self._end += _now() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def timeout_error(self) -> TimedOut:
+        """Return the error of the limit that was exceeded."""
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
+
+
+_DRAIN_SECONDS = 1.0
+_MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word, because the log shows the id."""
+
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class _HttpResponse:
+    """A response with a good status whose body is still arriving."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+        self.is_read = False
+        self.is_stream = response.content_type == "text/event-stream"
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
+
+    async def read_any(self) -> bytes:
+        """Return the part of the body that has arrived; empty at its end.
+
+        aiohttp puts the exception in front of the bytes that arrived before it.
+        """
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        content = self._response.content
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                chunk = await content.readany()
+            self.is_read = not chunk
+            return chunk
+        except _NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.timeout_error() from None
+            self._broke = True
+        # Without the exception the reader gives out what had arrived; the next call
+        # raises.
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
+        body = bytearray()
+        chunk = await self.read_any()
+        while chunk:
+            body += chunk
+            if len(body) > most_bytes:
+                raise AnswerTooLarge
+            chunk = await self.read_any()
+        return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        """Return the body as JSON."""
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise _unreadable_answer(UNREADABLE) from None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave arriving bytes with the operating system for a while.
+
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
+        """
+        connection = self._response.connection
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
+        with suppress(*_NETWORK_ERRORS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
+
+    async def response_object(self) -> JsonObject:
+        """Return the body as the API's response object."""
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
+            return wire
+        if wire.get("error"):
+            error = read_api_error(wire)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
+
+    async def refusal(self) -> ApiRefused:
+        """Return the error of a response with a bad status, with or without a body."""
+        status = self._response.status
+        headers = self._response.headers
+        error = ApiError()
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
+
+
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the server wants us to wait: a number, or a date."""
+    for name, units in _UNITS_OF_A_SECOND.items():
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / units
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
+
+
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,
+)
+"""The last is of connecting: aiohttp is given no other limit."""
+
+
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a client usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
+class Connections:
+    """Sends requests; has one session for each event loop."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+        self._certificates: dict[str, _Certificates] = {}
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        """Return the pool of the running loop; drop those of closed loops."""
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
+
+    @asynccontextmanager
+    async def request(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server; to close a response that was read to its end has no effect. A
+        redirection is a refusal, because the key would be sent along.
+        """
+        body = None if payload is None else await _encode(payload)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            sent = session.request(
+                "GET" if body is None else "POST",
+                url,
+                # aiohttp would send `api-key` and a gateway's own header to another
+                # origin; it drops `Authorization` alone (client.py, 3.14.5).
+                allow_redirects=False,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
+                    raise await answer.refusal()
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise _unreadable_answer(COMPRESSED)
+                yield answer
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
+        except (OSError, ValueError):
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
+        return known.context
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
+
+    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request, up to three times; ignore the result."""
+        for wait in (0.0, 0.5, 2.0):
+            await asyncio.sleep(wait)
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                if _is_final_status(error.status):
+                    return
+
+    async def close(self) -> None:
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: JsonObject) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input.
+
+    A lone surrogate, as of a broken copy, must not stop the request. An empty request
+    has no body.
+    """
+    if not payload:
+        return b""
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
+            await asyncio.sleep(0)
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
+
+
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
+) -> aiohttp.ClientResponse:
+    """Return the response; a line break in the key or an odd host is a ValueError."""
+    scope = deadlines.scope()
+    try:
+        async with scope:
+            return await answer
+    except _NETWORK_ERRORS as error:
+        if scope.expired():
+            raise deadlines.timeout_error() from None
+        raise _connection_failed(error, endpoint.host) from None
+    except ValueError:
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
+
+
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
+
+
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file in a container; raises the same errors as `request`.
+
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    AnswerTooLarge; the rest is not read.
+    """
+    container, file = (quote(part, "", errors="replace") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    async with connections.request(endpoint, path, None, deadlines) as answer:
+        return bytes(await answer.read_all(most_bytes))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -7841,20 +7887,15 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+    return Origin(resolve_model(model).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -8067,7 +8108,7 @@ def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
     fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
+    if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
@@ -8089,6 +8130,365 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, so that a log line or a notice appears once.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            oldest = next(iter(ends))
+            del ends[oldest]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, images, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_MAX_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -8258,9 +8658,17 @@ class ResponseState:
         self._ended: dict[int, Item] = {}
 
     @property
+    def items(self) -> list[tuple[int, Item]]:
+        """The finished items with their indexes, in the order of the API."""
+        positions = sorted(self._ended)
+        return [
+            (self._first + position, self._ended[position]) for position in positions
+        ]
+
+    @property
     def output(self) -> list[Item]:
         """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
+        return [item for _, item in self.items]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
@@ -8533,204 +8941,6 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-"""Parts of the ids of models for something else than a chat, and of too old ones."""
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-"""Families for selected customers, whose administrators list them."""
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-"""Before the last day of a model, from which on its answers say so."""
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-"""Characters from which on the large model answers."""
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.loop.attempts
 #
 # One response: a request that is sent, then sent again, resumed or polled if that helps.
@@ -8779,7 +8989,10 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+    """The attempts at each response of a run: `request`, `response`, and the last `error`.
+
+    This is the provider of the Responses API (`loop/run.py`).
+    """
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -8792,13 +9005,14 @@ class Attempts:
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
-    async def events(
+    async def generate(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
         """
+        earlier_usages = len(self.usages)
         self.request = request
         self._call_ids |= find_call_ids(request.input)
         self._retries = 0
@@ -8829,6 +9043,33 @@ class Attempts:
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
                 yield event
+        self._end_if_used_up()
+        yield ModelAnswer(
+            ending=self.ending,
+            request=self.request,
+            items=tuple(self.response.items),
+            usages=tuple(self.usages[earlier_usages:]),
+            last_usage=self.response.usage,
+            trace=self.trace,
+            has_shown=self.has_shown,
+        )
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the total limit while tools run or people decide."""
+        return self.deadlines.paused()
+
+    def _end_if_used_up(self) -> None:
+        """End a run that wants to continue but has used up what `limits.spent` counts.
+
+        Every response counts, also one that calls nothing.
+        """
+        output = self.response.output
+        used_up = self.limits.spent(self.usages, output)
+        wants_to_continue = any(
+            is_call(item) or is_approval_request(item) for item in output
+        )
+        if used_up and wants_to_continue:
+            self.response.ending = Ending("incomplete", sentence=used_up)
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -8903,7 +9144,7 @@ class Attempts:
     def _send(self, request: ResponsesRequest) -> RunEvents:
         """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
-        if self.endpoint.strict:
+        if self.endpoint.is_strict:
             payload = strict_payload(payload)
         if request.background:
             return _Background(self).events(payload)
@@ -9507,6 +9748,183 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.spending
+#
+# What a run may take, and what it has taken so far.
+#
+# A run that a host continues (it makes some calls and asks again with their outputs) goes
+# on from what the earlier rounds of the same answer took.
+# A task that a run gives away has a budget of its own, and counts for the run, too.
+# --------------------------------------------------------------------------------------
+
+
+SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
+"""The limit that is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last one are
+    refused, so that the model hears of the limit, unless it is the only one; then one
+    response without tools follows. `seconds` are those of the model and of the tools
+    that run here, without the time of people.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+
+
+class Spending:
+    """The sums of a run against its budget.
+
+    `usages` are those of all responses, the earlier rounds together as the first one.
+    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
+    was last taken.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        """Start the clock."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        self.delegated_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self._earlier_usage = earlier.usage
+        self._started_at -= earlier.seconds
+        if earlier.usage is not None:
+            self.usages.append(earlier.usage)
+
+    def begin_round(self) -> int:
+        """Count a response that is asked for; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return add_usage(self._earlier_usage, self.usage) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included."""
+        return self._now() - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person decides."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._started_at += self._now() - began
+
+    def limit_of_round(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the model may not call tools, if any."""
+        if number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self, number: int) -> SpentLimit | None:
+        """Return the limit because of which the calls of a round are refused, if any."""
+        is_last_of_many = number == self._budget.rounds > 1
+        if is_last_of_many or number > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, also by the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if 0 < max_tokens <= self.total_usage.total:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks as soon as their calls have."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """How a run was stopped that belongs to this answer; nothing may go on."""
+        return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.tools
 #
 # Calls of tools: who may run them, how they run, and what they return.
@@ -9523,10 +9941,6 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
 
 _Value = TypeVar("_Value")
 
@@ -9572,7 +9986,7 @@ class Approver:
                 return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
+        return f"The user did not approve this call of {name}. Continue without it."
 
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
@@ -9581,83 +9995,6 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -9708,24 +10045,101 @@ class CallLimits(NamedTuple):
         return _first_fitting(self.own, name)
 
 
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` stands for an exception, the others for the limits of a budget.
+    """
+
+    failed: str = "Error: {tool} failed. Tell the user, or try another way."
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    With a `question`, a call that the host shows to a person, no call is made yet, and
+    none is shown: the run ends, and another one goes on with the person's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to go on: it makes a call, or asks a person."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call which it sees must see none that may need an
+        approval.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
 class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others. `failure_text` is what the model reads if `{tool}` raised an exception.
+    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
+    for others. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
+    budget: Budget = Budget()
     carries_reasoning: bool = True
     runs_calls: bool = True
-    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -9907,7 +10321,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
+        return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:
@@ -9924,308 +10338,6 @@ def _cap_output(output: Any, characters: int) -> Any:
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, so that a log line or a notice appears once.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
-
-    def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= most:
-            del ends[next(iter(ends))]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
-
-
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
-
-    A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
-    """
-    helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
-            helped.append(trial)
-    return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.requests.mcp_servers
-#
-# Remote MCP servers, from an administrator's JSON to tools of a request.
-#
-# A description that cannot be used leaves out only its server. No sentence quotes a
-# value, because any value may be a secret.
-# --------------------------------------------------------------------------------------
-
-
-_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
-_SOME_TEXT = r".*\S.*"
-_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
-
-
-def _is_address(value: object) -> bool:
-    is_one_word = isinstance(value, str) and value.split() == [value]
-    return is_one_word and url_parts(str(value)) is not None
-
-
-def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
-
-
-_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
-    "server_label": (
-        _SERVER_LABEL,
-        "a letter followed by up to 63 letters, digits, hyphens and underscores",
-    ),
-    "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_SOME_TEXT, "a text"),
-    "authorization": (_SOME_TEXT, "a text"),
-    "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (
-        ([_SOME_TEXT], _TOOL_FILTER),
-        "a list of names, or an object that chooses tools",
-    ),
-    "require_approval": (
-        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
-        "`always`, `never` or an object of both",
-    ),
-    "server_description": (_SOME_TEXT, "a text"),
-}
-"""The keys that are sent, each with its form and the words for valid values."""
-
-_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret."""
-
-
-class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator.
-
-    `complaints` say why a server is left out, `notes` which fields are not sent.
-    `secrets` holds every text that may be secret.
-    """
-
-    tools: tuple[Item, ...] = ()
-    complaints: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=8)
-def read_servers(text: str) -> RemoteServers:
-    """Return the servers of a JSON list, or of a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
-    try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        problem = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            problem += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
-    tools: dict[str, Item] = {}
-    complaints: list[str] = []
-    notes: list[str] = []
-    secrets: list[str] = []
-    for number, row in enumerate(rows, 1):
-        fields = given_values(as_mapping(row))
-        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
-        secrets += _secret_values(hidden)
-        label = fields.get("server_label")
-        is_label = matches_schema(label, _SERVER_LABEL)
-        name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
-        if complaint:
-            problem = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(problem))
-            continue
-        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-        tools[name.lower()] = {"type": "mcp", **known}
-        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
-        if unknown:
-            names = ", ".join(unknown)
-            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
-    return RemoteServers(
-        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
-    )
-
-
-def _servers_error(problem: str) -> str:
-    return (
-        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
-        "valves of this pipe; until then, chats go on without."
-    )
-
-
-def _secret_values(value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return [text for inner in value for text in _secret_values(inner)]
-    if not isinstance(value, str):
-        return []
-    parts = url_parts(value)
-    if parts is None:
-        return header_secrets(value)
-    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
-
-
-def _server_error(
-    row: object, fields: JsonObject, before: Mapping[str, Item]
-) -> str | None:
-    if not isinstance(row, Mapping):
-        return "it is not a JSON object"
-    if "server_label" not in fields:
-        return "it has no server_label"
-    for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not matches_schema(fields[key], form):
-            return f"its {key} is not {expected}"
-    if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
-    targets = [key for key in ("server_url", "connector_id") if key in fields]
-    if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
-    if "connector_id" in fields and "authorization" not in fields:
-        return "a connector needs an authorization"
-    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -10263,7 +10375,7 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 # --------------------------------------------------------------------------------------
 
 
-_LONGEST_TURN = 200_000
+_MAX_STORED_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MAX_DECLARED_TOOLS = 128
 """Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
@@ -10289,7 +10401,7 @@ class Turn(NamedTuple):
         instructions would tell about them.
         """
         packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
-        return packed if len(packed) <= _LONGEST_TURN else ""
+        return packed if len(packed) <= _MAX_STORED_TURN else ""
 
 
 def read_turn(wire: str) -> Turn | None:
@@ -10449,6 +10561,48 @@ def _schema(tool: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.audit
 #
 # The lines of the audit log: JSON, without any text of a chat.
@@ -10527,61 +10681,63 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
-#
-# Follows the repairs of a run until the server accepts a request.
-# --------------------------------------------------------------------------------------
-
-
-class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run.
-    """
-
-    def __init__(self) -> None:
-        """Begin a run."""
-        self.confirmed: list[Trial] = []
-        self._open: list[Trial] = []
-
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
-        if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
-            return []
-        if not self._open or not _is_of_an_answer(event):
-            return []
-        helped = trials_that_helped(self._open)
-        self.confirmed += helped
-        self._open = []
-        return helped
-
-
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
-
-    A thought may begin in an answer that ends as a refusal.
-    """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.loop.run
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# The loop knows no host: it gets frozen inputs and reports events. The
+# agents and the pipe run the same loop:
+#
+#     a provider answers a request        Attempts: the Responses API
+#     the judge decides about its calls   refused, left to the host, made here
+#     the calls that are made run         loop/tools.py
+#     the next request has their outputs
+#
+# At a limit of the budget the calls are refused, and the model answers once more without
+# tools. A run that ends with calls for the host, or with a question to a person, is
+# continued by another run, which begins with the open calls.
 # --------------------------------------------------------------------------------------
 
 
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+
+
+class Provider(Protocol):
+    """A model that answers one request after another."""
+
+    def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, its items numbered from `first_index`, then the answer."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+
+
+class RoundStarted(NamedTuple):
+    """The model is asked for a response; `may_call` says whether it may call tools."""
+
+    number: int
+    may_call: bool
+
+
+class RoundDone(NamedTuple):
+    """A response is complete, and what happens to its calls is decided.
+
+    `items` are its finished ones with their indexes, none if the calls of an earlier run
+    are taken up. What is held back was shown before; what the calls return follows.
+    """
+
+    number: int
+    items: tuple[tuple[int, Item], ...]
+    judgment: Judgment
+    usage: Usage | None
+    is_failure: bool = False
+
+
+RoundEvent = RoundStarted | RoundDone
+RoundEvents = AsyncGenerator[RunEvent | RoundEvent, None]
 
 
 async def run(
@@ -10599,119 +10755,290 @@ async def run(
     cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
+    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+        async for event in events:
+            if not isinstance(event, RoundEvent):
+                yield event
+
+
+async def run_rounds(
+    request: ResponsesRequest,
+    provider: Provider,
+    toolset: Toolset | None = None,
+    spending: Spending | None = None,
+    open_calls: Sequence[Item] = (),
+) -> RoundEvents:
+    """Have `provider` answer `request`, and report the rounds, too.
+
+    `spending` has what the run may take and has taken; without it the budget of the
+    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    the same answer has left; their items are the end of the request's input.
+    """
+    if spending is None:
+        spending = Spending(toolset.budget if toolset else Budget())
+    rounds = _Rounds(request, provider, toolset, spending)
+    if toolset and open_calls:
+        with provider.paused():
+            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
+                async for event in events:
+                    yield event
+    while rounds.request is not None:
+        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
             async with aclosing(part) as events:
                 async for event in events:
                     yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
+    yield rounds.build_end()
 
 
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
+class _Rounds:
+    """The rounds of a run, each a response with what answers its calls.
 
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
+    `request` is the next one, None at the end. `_answer` is the last response, and
+    `_inputs` are the input items that answer its calls. `_output` is that of the whole
+    run. `_held` are events that wait for the judgment.
     """
 
-    def __init__(self, request: ResponsesRequest) -> None:
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        provider: Provider,
+        toolset: Toolset | None,
+        spending: Spending,
+    ) -> None:
         self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
+        self._provider = provider
+        self._toolset = toolset
+        self._spending = spending
+        self._answer = ModelAnswer(COMPLETED, request)
+        self._inputs: list[Item] = []
+        self._output: list[Item] = []
+        self._next_index = 0
+        self._usages: list[Usage] = []
+        self._had_output = False
+        self._may_call = True
+        self._was_limited = False
+        """Whether a limit has kept a call from being made."""
+        self._held: list[RunEvent] = []
 
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
+    async def respond(self, request: ResponsesRequest) -> RoundEvents:
+        """Ask for a response; yield its events, but hold back what the judge has to see.
 
-        An approval request cannot be answered without the reasoning before it.
+        At a limit it may call nothing. The tools stay in the request for the prompt
+        cache.
         """
         self.request = None
-        output = attempts.response.output
-        self._items: list[Item] = []
-        self.output += output
+        number = self._spending.begin_round()
+        limit = self._spending.limit_of_round(number)
+        self._may_call = limit is None and not self._was_limited
+        if request.tools and not self._may_call:
+            request = request.model_copy(update={"tool_choice": "none"})
+        may_call = bool(request.tools) and self._may_call
+        yield RoundStarted(number, may_call)
+        self._had_output = bool(self._output)
+        judge = self._toolset.judge if self._toolset else None
+        holds_calls = judge is not None and judge.holds_calls and may_call
+        generated = self._provider.generate(request, self._next_index)
+        async with aclosing(generated) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    self._take_answer(part)
+                elif holds_calls and (self._held or _begins_call(part)):
+                    self._held.append(part)
+                else:
+                    yield part
+
+    def _take_answer(self, answer: ModelAnswer) -> None:
+        """Count a response, and add its items to the output."""
+        self._answer = answer
+        self._inputs = []
+        self._usages += answer.usages
+        self._spending.add_response(answer.usages, answer.last_usage)
+        self._output += answer.output
+        for index, _ in answer.items:
+            self._next_index = max(self._next_index, index + 1)
+
+    async def answer_calls(self) -> RoundEvents:
+        """Answer what the last response asks for; set the next request if there is one."""
+        output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_open_calls = bool(calls or approvals)
-        _end_if_used_up(attempts, has_open_calls)
-        if attempts.ending.is_failure:
-            for refused in self._refuse(calls, _BROKEN_OFF):
-                yield refused
+        has_failed = self._answer.ending.is_failure
+        if self._toolset is None or has_failed or not (calls or approvals):
+            for released in self._release(None):
+                yield released
+            if has_failed:
+                for call in calls:
+                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
+            yield self._end_round(Judgment())
             return
-        if toolset is None or not has_open_calls:
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            answers = self._answer_all(calls, approvals, toolset)
+        with self._provider.paused():
+            answers = self._answer_all(calls, approvals, self._toolset)
             async with aclosing(answers) as events:
                 async for event in events:
                     yield event
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        """Answer the approval requests, then run the calls that the limits allow."""
-        is_over = self._rounds >= toolset.rounds
+    ) -> RoundEvents:
+        """Answer approval requests and calls, as far as that is done here.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        for event in self._release(judgment.question):
+            yield event
+        yield self._end_round(judgment)
+        if judgment.question:
+            return
         for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
+            refusal = await _remote_refusal(request, toolset, limit)
             for event in self._decide(request, refusal):
                 yield event
-        own_calls = calls if toolset.runs_calls else ()
-        new, repeated = _split_repeated(own_calls)
-        for event in self._refuse(repeated, _IS_REPEATED):
-            yield event
-        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
-        allowed = new[:calls_left]
-        async with aclosing(run_calls(allowed, toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[calls_left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > calls_left
-        self._rounds += 1
-        self._calls_run += len(allowed)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        reasoning = toolset.carries_reasoning or bool(approvals)
+        received = replay_output(self._answer.output, with_reasoning=reasoning)
+        self._continue(judgment, received)
 
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
+    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer calls that an earlier run has left; the host has seen none of them."""
+        self.request = None
+        limit = self._spending.limit_of_calls(self._spending.rounds)
+        judgment = await self._judge(calls, limit, toolset)
+        shown_calls = [judgment.question] if judgment.question else calls
+        for call in shown_calls:
+            for event in self._show_call(call):
+                yield event
+        yield RoundDone(self._spending.rounds, (), judgment, None)
+        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+            async for output in outputs:
+                yield output
+        self._continue(judgment, ())
 
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request = attempts.request
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        output = attempts.response.output
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
+    async def _judge(
+        self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
+    ) -> Judgment:
+        """Return what happens to the calls; those above the budget are refused."""
+        self._was_limited = self._was_limited or limit is not None
+        if not toolset.runs_calls:
+            return Judgment([Verdict(call, is_left=True) for call in calls])
+        verdicts = self._apply_budget(calls, limit, toolset.texts)
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        verdicts = [
+            judged[verdict.call["call_id"]] if verdict.is_made else verdict
+            for verdict in verdicts
+        ]
+        return Judgment(verdicts, judgment.question)
 
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        """Answer calls that are not run with the reason why."""
+    def _apply_budget(
+        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
+    ) -> list[Verdict]:
+        """Refuse calls that came twice, and those that the budget does not allow."""
+        calls_left = 0 if limit else self._spending.calls_left
+        verdicts: list[Verdict] = []
+        allowed_ids: set[str] = set()
         for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+            refusal: ToolResult | None = None
+            if call["call_id"] in allowed_ids:
+                refusal = _refuse(call, _IS_REPEATED)
+            elif len(allowed_ids) < calls_left:
+                allowed_ids.add(call["call_id"])
+            else:
+                refusal = texts.refuse(call, limit or "calls")
+                self._was_limited = True
+            verdicts.append(Verdict(call, refusal))
+        return verdicts
 
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+    def _release(self, question: Item | None) -> Iterator[RunEvent]:
+        """Yield what was held back; a question takes the place of the calls."""
+        held = self._held
+        self._held = []
+        if question is None:
+            yield from held
+            return
+        calls = {index for index, item in self._answer.items if is_call(item)}
+        ends: list[RunEvent] = []
+        for event in held:
+            if isinstance(event, ResponseDone):
+                ends.append(event)
+            elif not (isinstance(event, ItemEvent) and event.output_index in calls):
+                yield event
+        yield from self._show_call(question)
+        yield from ends
+
+    def _end_round(self, judgment: Judgment) -> RoundDone:
+        """Return the end of the last response."""
+        answer = self._answer
+        return RoundDone(
+            number=self._spending.rounds,
+            items=answer.items,
+            judgment=judgment,
+            usage=reduce(add_usage, answer.usages, None),
+            is_failure=answer.ending.is_failure,
+        )
+
+    async def _make_calls(
+        self, judgment: Judgment, toolset: Toolset
+    ) -> AsyncGenerator[ToolOutput, None]:
+        """Make the calls that are made here; yield the outputs in the order of the calls.
+
+        While a person is asked, no call is made.
+        """
+        if judgment.question:
+            return
+        self._spending.calls += len(judgment.verdicts)
+        made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
+        timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
+        async with aclosing(run_calls(made, timed)) as results:
+            for verdict in judgment.verdicts:
+                if verdict.refusal is not None:
+                    yield self._add_output(verdict.call, verdict.refusal)
+                elif verdict.is_made:
+                    _, result = await anext(results)
+                    yield self._add_output(verdict.call, result)
+
+    def _limit_seconds(self, limits: CallLimits) -> CallLimits:
+        """Return the limits of calls within the time that the budget leaves."""
+        seconds_left = self._spending.seconds_left
+        if seconds_left is None:
+            return limits
+        seconds = min(limits.batch_seconds, seconds_left)
+        return limits._replace(batch_seconds=seconds)
+
+    def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
+        """Set the next request, unless the run ends here or the host has to go on.
+
+        It is the last one, its output, and the outputs of its calls.
+        """
+        if judgment.is_open or not self._may_call or self._spending.stopped:
+            return
+        items = [*received, *self._inputs]
+        self.request = next_request(self._answer.request, items)
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield the events of a call that no response of this run contains."""
+        index = self._add_item(call)
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+
+    def _add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call to the run, and report it."""
         item = output_item(call, result)
-        index = len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
+        self._inputs.append(item)
+        return ToolOutput(self._add_item(item), item, result.failed, result.card)
+
+    def _add_item(self, item: Item) -> int:
+        """Add an item to the output of the run; return its index."""
+        self._output.append(item)
+        index = self._next_index
+        self._next_index += 1
+        return index
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
         """Approve a remote call, which will appear itself, or show that it is denied."""
@@ -10720,57 +11047,62 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self._items.append(response)
+        self._inputs.append(response)
         if refusal is None:
-            self.output.append(response)
+            self._add_item(response)
             return
         response["reason"] = refusal
         call, output = refused_pair(request, refusal)
-        call = {**call, "id": f"fc_{call['call_id']}"}
-        index = len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
+        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
+        yield ToolOutput(self._add_item(output), output, failed=True)
+
+    def build_end(self) -> RunDone:
+        """Return how the run ended, also if one of its tasks was stopped."""
+        answer = self._answer
+        ending = answer.ending
+        trace = answer.trace
+        stopped = self._spending.stopped
+        if stopped:
+            ending = stopped.ending
+            trace = stopped.trace
+        has_text = self._had_output or answer.has_shown
+        return RunDone(
+            ending=ending if has_text else ending.without_text(),
+            usage=reduce(add_usage, self._usages, None),
+            last_usage=answer.last_usage,
+            output=tuple(self._output),
+            trace=trace,
+            usages=tuple(self._usages),
+        )
 
 
-def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
-    """End a run that wants to continue but has used up its budget.
-
-    Every response counts, also one that calls nothing.
-    """
-    response = attempts.response
-    used_up = attempts.limits.spent(attempts.usages, response.output)
-    if used_up and has_open_calls:
-        response.ending = Ending("incomplete", sentence=used_up)
+def _begins_call(event: RunEvent) -> bool:
+    return isinstance(event, ItemAdded) and is_call(event.item)
 
 
-def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-    """Return the calls of a response, and apart those with the id of one before."""
-    first: dict[str, Item] = {}
-    repeated: list[Item] = []
-    for call in calls:
-        call_id = call["call_id"]
-        if call_id in first:
-            repeated.append(call)
-        else:
-            first[call_id] = call
-    return list(first.values()), repeated
+def _refuse(call: Item, why: str) -> ToolResult:
+    """Return the result of a call that is not made."""
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
+    """Return the request that follows `request` with what was received and answered.
+
+    A tool that had to be called has been called.
+    """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
     changed = {"input": since_compaction(whole), "tool_choice": choice}
     return request.model_copy(update=changed)
 
 
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+async def _remote_refusal(
+    request: Item, toolset: Toolset, limit: SpentLimit | None
+) -> str | None:
     """Return why a remote call is denied; without a rule a person is asked."""
     name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
+    if limit:
+        return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
@@ -10833,7 +11165,7 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 # the place of the stored item. The host runs only code with `attributes` (the same,
 # "Rounds of tools").
 #
-# The page draws the code between two fences and does not draw `output` (observed on
+# The page shows the code between two fences and does not show `output` (observed on
 # 0.12.4). So the text of the code closes the first block and opens a second one with its
 # output, which the page's last fence closes.
 # --------------------------------------------------------------------------------------
@@ -10854,7 +11186,7 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below."""
+    """Return code as the page shows it, with its output in a block below."""
     code = str(item.get("code") or "")
     output = printed.strip("\n").replace("```", "'''")
     if not output:
@@ -10980,7 +11312,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """What a tool returned for a call: a text, or parts with images."""
 
     call_id: str
     output: str | list[Item]
@@ -10998,7 +11330,7 @@ def parse_messages(
     """Return the instructions and the parts of a chat.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    place. Images without a `detail` get this one. A chat that is longer than a request
     may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
     InvalidRequest for what the API cannot take.
     """
@@ -11034,7 +11366,9 @@ _MAX_ENTRIES = 8192
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
-LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
@@ -11092,6 +11426,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "assistant":
             text = _plain_text(content)
             details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
@@ -11153,7 +11489,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
+    """Return an image; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -11189,8 +11525,8 @@ def _plain_text(content: object) -> str:
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     """Return the messages of the user by their places among the parts."""
     return {
-        place: part
-        for place, part in enumerate(parts)
+        index: part
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.item.get("role") == "user"
     }
 
@@ -11210,6 +11546,9 @@ def attach_stored_messages(
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
     for position, stored in zip(reversed(users), branch, strict=False):
@@ -11243,8 +11582,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "This chat holds a message that the page does not show and that could instruct the "
-    "model. Nothing was sent: start a new chat."
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
 )
 
 
@@ -11299,15 +11638,20 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 
 
 # A query has a limit, so that a hostile text is read in linear time.
+# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
+# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
 )
+# 0.8.10 to 0.8.14: an empty link.
 _V1 = (
     r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
     r"(?:\?[^)\n]{0,500})?\)"
 )
+# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+# Lines of other pipes, whose items lie in tables of their own.
 _FOREIGN = (
     r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
     r"[^\S\n]*$)"
@@ -11403,6 +11747,7 @@ _HALF = 32
 """Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+# It takes a quarter of the time of `json` (measured on a record with reasoning).
 _IN_ORDER = TypeAdapter[Any](Any).serializer
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
@@ -11580,6 +11925,8 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
     records: dict[str, Record] = {}
@@ -11618,6 +11965,9 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -11625,7 +11975,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
+        origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -11655,6 +12005,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """
     safe: list[Item | None] = []
     has_product = True
+    # From the end, because reasoning is worth what follows it.
     for item in reversed(items):
         kept = None
         if has_product or not is_reasoning(item):
@@ -11718,6 +12069,7 @@ def prune(
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
+        # The key of earlier pipes is never written.
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
@@ -11744,10 +12096,12 @@ def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]
     excess = sum(sizes.values()) - most
     if excess <= 0:
         return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
     excess += int(most * (1 - _KEPT_SHARE))
     ages = [
-        (_oldest_time(value), place, key)
-        for place, (key, value) in enumerate(values.items())
+        (_oldest_time(value), order, key)
+        for order, (key, value) in enumerate(values.items())
         if as_mapping(value.get("items"))
     ]
     pruned: dict[str, Any] = {}
@@ -11831,7 +12185,7 @@ def build_input(
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    # An image is an input message: inserted last, to keep reasoning next to its text.
     sent: list[Item] = []
     for item in paired:
         sent += past_items(item)
@@ -11864,6 +12218,17 @@ class _PlacedCall(NamedTuple):
     behind: list[Item]
 
 
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
@@ -11893,10 +12258,13 @@ class _RunHistory:
         self._take_out_code()
 
     def _add_text(
-        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+        self,
+        assistant_text: AssistantText,
+        records: dict[str, Record],
+        reader: Origin | None,
     ) -> None:
         """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(said):
+        for piece in _marked_texts(assistant_text):
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
@@ -11964,6 +12332,7 @@ class _RunHistory:
             item = _call_item(call)
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts behind the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -11989,6 +12358,8 @@ class _RunHistory:
             shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408).
             # The host does not return the text of commentary.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
@@ -12018,11 +12389,13 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _marked_texts(said: AssistantText) -> list[MarkedText]:
+def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
-    ulids = said.ulids or ("",)
+    ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
+    return in_front + split_at_markers(
+        _strip_old_blocks(assistant_text.text), ulids[-1]
+    )
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -12187,6 +12560,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
+    # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
         counts["cost"] = ended.cost
     if ended.trace.response_id:
@@ -12222,6 +12596,8 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    # A stream filter that reads `event["choices"]` raises for a chunk without it, and
+    # Open WebUI then drops the chunk (observed: the whole answer was lost).
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -12244,11 +12620,11 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
 """
-_LONGEST_ENDING = 20
+_MAX_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
-        # Pictures, without SVG, which runs scripts.
+        # Images, without SVG, which runs scripts.
         "avif": "image/avif",
         "bmp": "image/bmp",
         "gif": "image/gif",
@@ -12332,7 +12708,7 @@ _COMPRESSED_TYPES = MappingProxyType(
 """Endings that `mimetypes` looks behind: it gives the type of the ending before them.
 """
 
-_PICTURE_ENDINGS = MappingProxyType(
+_IMAGE_ENDINGS = MappingProxyType(
     {
         "image/gif": "gif",
         "image/jpeg": "jpg",
@@ -12340,7 +12716,7 @@ _PICTURE_ENDINGS = MappingProxyType(
         "image/webp": "webp",
     }
 )
-"""The ending of each type of picture that models and their tools draw."""
+"""The ending of each type of image that models and their tools generate."""
 
 
 class StoredName(NamedTuple):
@@ -12358,7 +12734,7 @@ def shorten_name(name: str) -> str:
     """
     if len(name) <= MAX_NAME_LENGTH:
         return name
-    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> StoredName:
@@ -12384,9 +12760,9 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def picture_name(media_type: str) -> StoredName:
-    """Return the name and the type of a picture that has only a type."""
-    ending = _PICTURE_ENDINGS.get(media_type)
+def image_name(media_type: str) -> StoredName:
+    """Return the name and the type of an image that has only a type."""
+    ending = _IMAGE_ENDINGS.get(media_type)
     return stored_name(f"image.{ending}" if ending else "image")
 
 
@@ -12395,7 +12771,7 @@ def picture_name(media_type: str) -> StoredName:
 #
 # Files that an answer made: their addresses and the lines below the text.
 #
-# The pipe stores pictures and files and adds a `card` to the finished item: the `files`
+# The pipe stores images and files and adds a `card` to the finished item: the `files`
 # to show, the `links` from addresses inside a container to addresses of the host, and
 # `notes`, lines of Markdown below a text.
 # --------------------------------------------------------------------------------------
@@ -12468,6 +12844,14 @@ def file_lines(card: JsonObject) -> str:
 # --------------------------------------------------------------------------------------
 
 
+# What a model writes arrives in pieces, and a link must be whole to be replaced:
+#
+#   The lake is warm ([zuerich.ch](https://zuerich.ch/lake_(north)?utm_source=openai)).
+#                    ^ from here on the text is held back until the last parenthesis
+#
+# The page then gets `The lake is warm [1].`, and a source. An address may have one pair
+# of parentheses. All patterns have bounds, so that hostile text is read in linear time
+# (tests/test_regular_expressions.py).
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
@@ -12475,7 +12859,7 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
-_LONGEST_OPEN = 4000
+_MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
@@ -12511,7 +12895,7 @@ class HoldbackBuffer:
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
+        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
         end = match.start() if match else len(text)
         self._held = text[end:]
         return text[:end]
@@ -12666,6 +13050,8 @@ class Citations:
             start = link.start()
             end = link.end()
             names_site = "." in label and " " not in label
+            # A label like `zuerich.ch` only repeats the address; any other is a part of the
+            # sentence, and stays.
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
@@ -12734,8 +13120,8 @@ def _key(annotation: Item) -> str:
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
+    `end_index` is documented as the last character, but it is the one behind it
+    (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -12744,6 +13130,8 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
+    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
@@ -12753,6 +13141,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return a text with the edits, in the order of their places in it."""
     pieces: list[str] = []
     done = 0
+    # Where two edits overlap, what both replace is left out once.
     for edit in sorted(edits, key=_edit_place):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
@@ -12771,22 +13160,22 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_place = _place_finder(part_text(part))
+        find_position = _position_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_place(annotation.get("start_index")),
-                "end_index": before + find_place(annotation.get("end_index")),
+                "start_index": before + find_position(annotation.get("start_index")),
+                "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_place(None)
+        before += find_position(None)
     return annotations
 
 
-def _place_finder(text: str) -> Callable[[object], int]:
+def _position_finder(text: str) -> Callable[[object], int]:
     """Return what finds a place of a text again when tracking parameters are gone.
 
     What is no place is the end.
@@ -12795,10 +13184,10 @@ def _place_finder(text: str) -> Callable[[object], int]:
     starts = [match.start() for match in matches]
     removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
-    def find(place: object) -> int:
+    def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_place = place if isinstance(place, int) else len(text)
-        return old_place - removed_before[bisect_left(starts, old_place)]
+        old_position = position if isinstance(position, int) else len(text)
+        return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
 
@@ -13075,17 +13464,17 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
 # --------------------------------------------------------------------------------------
 # owui_chat.input.attachments
 #
-# Pictures and files that people or tools attached, as input parts.
+# Images and files that people or tools attached, as input parts.
 #
 # The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
 # documents by their type. The name of a document counts first, because the type that
 # browsers declare differs between systems. Open WebUI keeps with a message of the user
-# the files it came with, and puts only the pictures into what it sends
+# the files it came with, and puts only the images into what it sends
 # (utils/middleware.py:2124). What cannot be sent with the message that is asked is an
 # error; in place of one at an earlier message the model gets a note, so that the chat
 # goes on.
 #
-# A chat stores pictures of tools by their addresses. The host reads them for the next
+# A chat stores images of tools by their addresses. The host reads them for the next
 # request, but moves them out of the outputs into a message that no one wrote
 # (utils/misc.py:393); they go back to their outputs here. The chat's row tells how many
 # belong to each output of ours. Of the host's outputs, whose round goes on before it is
@@ -13105,7 +13494,7 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 
 
 def _image_type(content: bytes) -> str:
-    """Return the media type of a picture; empty if the API cannot read it."""
+    """Return the media type of an image; empty if the API cannot read it."""
     signature = _SIGNATURE.match(content)
     if signature is None:
         return ""
@@ -13115,7 +13504,7 @@ def _image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as a data URL; empty if the API cannot read it."""
+    """Return an image as a data URL; empty if the API cannot read it."""
     media_type = _image_type(content)
     if not media_type:
         return ""
@@ -13123,14 +13512,14 @@ def image_data_url(content: bytes) -> str:
 
 
 def _readable_url(url: str) -> str:
-    """Return the address of a picture with its real type; empty if unreadable.
+    """Return the address of an image with its real type; empty if unreadable.
 
-    The API itself fetches pictures from the web.
+    The API itself fetches images from the web.
     """
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+    if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
     media_type = _encoded_type(payload)
     if not media_type:
@@ -13139,7 +13528,7 @@ def _readable_url(url: str) -> str:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; a GIF is read completely."""
+    """Return the media type of an image in base64; a GIF is read completely."""
     try:
         media_type = _image_type(base64.b64decode(payload[:_HEAD]))
         if media_type == "image/gif":
@@ -13198,24 +13587,26 @@ GONE_FILE = (
     "{} cannot be read: it is gone, or it is not yours. Remove it from the message and "
     "send it again."
 )
-_UNKNOWN_PICTURE = (
+_UNKNOWN_IMAGE = (
     "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
     "without animation: convert it and send it again."
 )
-_LARGE_PICTURE = (
+_LARGE_IMAGE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
+_SVG_AS_TEXT = (
+    "The model reads {} as text and cannot see the image. Attach a PNG instead."
+)
 _Scale = Callable[[str], bytes]
-"""Returns a picture in base64 in fewer bytes, or nothing."""
+"""Returns an image in base64 in fewer bytes, or nothing."""
 
-_LONGEST_URL = 66_000_000
-"""A picture of 50 MB in base64: the limit is an assumption."""
-_MAX_PICTURES = 1500
+_MAX_IMAGE_URL = 66_000_000
+"""An image of 50 MB in base64: the limit is an assumption."""
+_MAX_IMAGES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[An image or file is left out: one request takes {_MAX_PICTURES} images and "
+    f"[An image or file is left out: one request takes {_MAX_IMAGES} images and "
     f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
@@ -13260,7 +13651,7 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message.
+    """Return a chat in which the API can read every image of a message.
 
     `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
     one in the message that is asked.
@@ -13276,14 +13667,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     return resolved
 
 
-def drawing_notice(parts: Sequence[ChatPart]) -> str:
+def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
     asked = user_messages(parts).get(question_index(parts))
     files = asked.attachments if asked else ()
     names = [f.name for f in files if f.content_type.startswith("image/svg")]
     if not names:
         return ""
-    return _DRAWING.format(", ".join(names))
+    return _SVG_AS_TEXT.format(", ".join(names))
 
 
 def image_length(part: ChatPart) -> int:
@@ -13312,7 +13703,7 @@ def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with a note for each of the oldest pictures and files that are too
+    """Return `items` with a note for each of the oldest images and files that are too
     many for a request.
     """
     room = _Room()
@@ -13322,20 +13713,20 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
 
 @dataclass
 class _Room:
-    """What a request can still take: pictures, and characters of pictures and files."""
+    """What a request can still take: images, and characters of images and files."""
 
-    pictures: int = _MAX_PICTURES
+    images: int = _MAX_IMAGES
     characters: int = _MAX_INPUT_CHARACTERS
 
-    def take(self, content: str, *, is_picture: bool) -> bool:
+    def take(self, content: str, *, is_image: bool) -> bool:
         """Take the room that a part needs; say whether there was enough.
 
         What is too much also takes its room: nothing older is sent in its place.
         """
         self.characters -= len(content)
-        if is_picture:
-            self.pictures -= 1
-        return self.pictures >= 0 and self.characters >= 0
+        if is_image:
+            self.images -= 1
+        return self.images >= 0 and self.characters >= 0
 
 
 def _fit_item(item: Item, room: _Room) -> Item:
@@ -13348,7 +13739,7 @@ def _fit_item(item: Item, room: _Room) -> Item:
 
 
 def _file_content(part: Any) -> str:
-    """Return the picture or file that a part holds, as a data URL; empty for none."""
+    """Return the image or file that a part holds, as a data URL; empty for none."""
     if not isinstance(part, dict):
         return ""
     return str(part.get("image_url") or part.get("file_data") or "")
@@ -13358,7 +13749,7 @@ def _fit_part(part: Item, room: _Room) -> Item:
     content = _file_content(part)
     if not content:
         return part
-    if room.take(content, is_picture=item_type(part) == "input_image"):
+    if room.take(content, is_image=item_type(part) == "input_image"):
         return part
     return {"type": "input_text", "text": _TOO_MUCH}
 
@@ -13382,9 +13773,9 @@ def _files_without_row(
 def _with_readable_images(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
-    """Return a message in which the API can read every picture (`resolve_images`).
+    """Return a message in which the API can read every image (`resolve_images`).
 
-    The host puts the attached pictures into a message in their order, without names.
+    The host puts the attached images into a message in their order, without names.
     """
     images = [part for part in message.content if part.get("image_url")]
     if not images:
@@ -13403,15 +13794,15 @@ def _with_readable_images(
 
 
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
-    """Return a picture that the API can read, or why there is none."""
+    """Return an image that the API can read, or why there is none."""
     url = str(part["image_url"])
     is_held = url[:5].lower() == "data:"
-    if is_held and len(url) > _LONGEST_URL:
+    if is_held and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
-        problem = _LARGE_PICTURE
+        problem = _LARGE_IMAGE
     else:
         readable = _readable_url(url)
-        problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
+        problem = _UNKNOWN_IMAGE if is_held else GONE_FILE
     if not readable:
         return problem.format(name or "An image")
     return {**part, "image_url": readable}
@@ -13419,12 +13810,12 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
-"""Replaces a picture of a tool that the API would refuse."""
+UNREADABLE_IMAGE = "[An image is in a format that you cannot read; the user sees it.]"
+"""Replaces an image of a tool that the API would refuse."""
 
 
 def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
-    """Return a chat without the host's own messages, their pictures at their outputs.
+    """Return a chat without the host's own messages, their images at their outputs.
 
     `rows` are the messages of the chat's row.
     """
@@ -13437,7 +13828,7 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
         return list(parts)
     counts = _image_counts(rows)
     result: list[ChatPart] = []
-    # The outputs at the end of the result that have no pictures yet.
+    # The outputs at the end of the result that have no images yet.
     outputs: list[ToolMessage] = []
     for position, part in enumerate(parts):
         urls = urls_by_position.get(position, [])
@@ -13454,7 +13845,7 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
 
 def tool_image(url: str) -> Item:
-    """Return a picture of a tool as a part of its output."""
+    """Return an image of a tool as a part of its output."""
     readable = _readable_url(url)
     if not readable:
         return {"type": "input_text", "text": UNREADABLE_IMAGE}
@@ -13462,14 +13853,14 @@ def tool_image(url: str) -> Item:
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, followed by pictures if there are any."""
+    """Return the output of a tool: a text, followed by images if there are any."""
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
 
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
-    """Return the pictures of a message that the host made; of any other none."""
+    """Return the images of a message that the host made; of any other none."""
     content = message.content
     if not content or content[0].get("text") != _HOST_PROMPT:
         return []
@@ -13482,7 +13873,7 @@ def _tool_image_urls(message: UserMessage) -> list[str]:
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
-    """Return the outputs with the pictures; the last gets all if the counts differ."""
+    """Return the outputs with the images; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [0 for _ in outputs]
@@ -13497,7 +13888,7 @@ def _assign_images(
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
-    """Return the number of pictures in each output, by the ids of their calls."""
+    """Return the number of images in each output, by the ids of their calls."""
     counts: dict[str, int] = {}
     for row in rows.values():
         for item in content_parts(value_at(row, "output")):
@@ -13668,7 +14059,7 @@ _Unseal = Callable[[str, str], object]
 class NewLine(NamedTuple):
     """A line that the instructions did not have before."""
 
-    place: int
+    line_index: int
     """Its place among the lines of the new instructions."""
     text: str
 
@@ -13720,9 +14111,9 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
-            owner = str(value.get("message_id") or key.removeprefix(prefix))
+            message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[owner] = _read_context(unseal(sealed, owner))
+                contexts[message_id] = _read_context(unseal(sealed, message_id))
     return contexts
 
 
@@ -13785,13 +14176,15 @@ def change_instructions(
     old_lines = set(told.lines)
     present_lines = set(present)
     new = [
-        NewLine(place, line)
-        for place, line in enumerate(present)
+        NewLine(index, line)
+        for index, line in enumerate(present)
         if line not in old_lines
     ]
     gone = [line for line in told.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
+    # The proof that the change says it all: applied to the old lines, it has to give the
+    # present ones.
     if _changed_lines(told.lines, change) != present:
         return whole
     if not new and not gone:
@@ -13873,12 +14266,14 @@ def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
     """Return the lines of instructions after a change of them."""
     if change.instructions is not None:
         return _lines(change.instructions)
+    # The old lines that still hold keep their order; each new one is put where it stands
+    # in the new text, with as many old ones in front as are missing there.
     gone = set(change.gone)
     kept = [line for line in lines if line not in gone]
     changed: list[str] = []
     used = 0
-    for place, text in change.new:
-        before = max(place - len(changed), 0)
+    for index, text in change.new:
+        before = max(index - len(changed), 0)
         changed += kept[used : used + before]
         changed.append(text)
         used += before
@@ -13900,7 +14295,7 @@ def _read_context(wire: Any) -> SentContext:
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
-        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
         turn=read_turn(turn) if turn else None,
     )
@@ -14069,11 +14464,9 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
+            named = list(_name_records(part.text, turns, records))
+            restored += [text for text in named if text.text]
+            textless += [text for text in named if not text.text]
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -14131,6 +14524,8 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     for text in shown[:-1]:
         length = _length(text)
         end = start + length
+        # Open WebUI joins the messages of one answer by a line feed
+        # (utils/misc.py:408).
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
@@ -14250,40 +14645,73 @@ class _Places(NamedTuple):
     """Whether the answer has one of the run's texts unchanged."""
 
 
+# How the host's answer is held against what it stored:
+#
+#   stored output                      what comes back for the next turn
+#   -----------------------------      ---------------------------------
+#   kept_1, before msg_1               0  AssistantText "Let me see."
+#   msg_1      "Let me see."           1  ToolCall      call_1
+#   call_1, output of call_1           2  ToolMessage   call_1
+#   kept_2, before msg_2               3  AssistantText "It rains.\nTake a coat."
+#   msg_2      "It rains."
+#   kept_3, before msg_3
+#   msg_3      "Take a coat."
+#
+# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): behind the
+# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part, and
+# kept_3 has no place any more.
 def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
+    """Return the place of each message of a run in an answer."""
+    finder = _PlaceFinder(answer)
     for item in run:
+        finder.follow(item)
+    return _Places(finder.by_id, finder.has_text)
+
+
+class _PlaceFinder:
+    """Follows the items of a run through the answer that the host made of them.
+
+    Texts are joined by line ends, and behind an output a new one begins
+    (`convert_output_to_messages`). So a text has one place. If it was changed, the texts
+    behind it have none, up to the next output. Commentary, which the host does not
+    return, is placed behind the item before it.
+    """
+
+    def __init__(self, answer: Sequence[ChatPart]) -> None:
+        self.by_id: dict[str, _Place] = {}
+        self.has_text = False
+        self._answer = answer
+        self._outputs = {
+            part.call_id: number
+            for number, part in enumerate(answer)
+            if isinstance(part, ToolMessage)
+        }
+        self._place: _Place | None = _Place(0, 0)
+        """Where the next text is looked for; None up to the next output."""
+        self._next_number = 0
+
+    def follow(self, item: Item) -> None:
+        """Note the place of the next item, if it has one."""
         if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
+            self._go_behind(item)
+        elif self._place is None:
+            return
         elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
+            self.by_id[_item_id(item)] = self._place
         elif _host_text(item):
-            start, place = _find_text(answer, place, item)
+            start, end = _find_text(self._answer, self._place, item)
+            self._place = end
             if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
+                self.by_id[_item_id(item)] = start
+            if start and end:
+                self.has_text = True
+
+    def _go_behind(self, output: Item) -> None:
+        """Go on behind an output, if the answer has it, but never back."""
+        number = self._outputs.get(str(output.get("call_id")), -1)
+        if number >= self._next_number:
+            self._next_number = number + 1
+            self._place = _Place(self._next_number, 0)
 
 
 def _find_text(
@@ -14301,6 +14729,8 @@ def _find_text(
         number += 1
         offset = 0
         whole = _part_text(answer, number)
+    # Texts of messages without a tool between them are joined by a line feed
+    # (utils/misc.py:408 of Open WebUI 0.12.4).
     gap = "\n" if offset else ""
     if whole.startswith(gap + text, offset):
         start = offset + len(gap)
@@ -14387,12 +14817,12 @@ def _item_id(item: Item) -> str:
 # --------------------------------------------------------------------------------------
 # owui_chat.storage.images
 #
-# Pictures that an answer made, as they are stored and sent back.
+# Images that an answer made, as they are stored and sent back.
 # --------------------------------------------------------------------------------------
 
 
 def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
+    """Return what is kept of an item: of a stored image only where it is stored."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
@@ -14404,14 +14834,14 @@ def stored_item(event: ItemDone) -> Item:
 
 
 def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
+    """Say whether `item` names a stored image."""
     return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
 def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
+    """Return the ids of the stored images in the answers of a chat."""
     file_ids: dict[str, list[str]] = {}
     for ulid, record in records.items():
         images = [item for item in record.payload if is_stored_image(item)]
@@ -14428,26 +14858,24 @@ def stored_image_ids(
 
 
 def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
+    records: Mapping[str, Record], images: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
+    """Return records with the stored images in them, as base64 by id.
 
-    A picture that the user may no longer read is left out.
+    An image that the user may no longer read is left out.
     """
     return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, images)))
         for ulid, record in records.items()
     }
 
 
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
+def _fill_images(payload: Iterable[Item], images: Mapping[str, str]) -> Iterator[Item]:
     for item in payload:
         if not is_stored_image(item):
             yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
+        elif item["stored"] in images:
+            yield {**item, "result": images[item["stored"]]}
 
 
 # --------------------------------------------------------------------------------------
@@ -14464,7 +14892,7 @@ def _fill_images(
 # of the next turn (docs/reference/open-webui.md, "Rounds of tools").
 #
 # The host stores an item of unknown type unchanged and sends it to no model, and the page
-# draws nothing for one without `content`. So records can be stored as items:
+# shows nothing for one without `content`. So records can be stored as items:
 #
 #     {"type": "openai_responses:kept", "id": "kept_{ulid}",
 #      "before": id of a message item, "kept": what a message key would hold}
@@ -14478,6 +14906,8 @@ def _fill_images(
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # A call without a status of `completed`, `failed` or `rejected` is left out of the
+    # next turn (utils/misc.py:394 of 0.12.4).
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -14486,7 +14916,7 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
+    """Return a call's output with what its card shows; images by their address."""
     call_id = event.item["call_id"]
     output = event.item["output"]
     if isinstance(output, list):
@@ -14545,6 +14975,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others.
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -14553,7 +14984,7 @@ def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-_NOT_RUN = "Error: this was not run, because the answer broke off."
+_NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -14584,29 +15015,29 @@ class OutputItems:
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
-        place = len(self.items)
+        index = len(self.items)
         self.items.append(item)
-        self._note_call(place, item)
-        return _native("output_item.added", place, item=item)
+        self._note_call(index, item)
+        return _native("output_item.added", index, item=item)
 
-    def _note_call(self, place: int, item: Item) -> None:
+    def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = place
+            self._open_calls[call_id] = index
 
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
-        self.items[place] = item
-        self._note_call(place, item)
-        return _native("output_item.done", place, item=item)
+    def end(self, index: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `index`."""
+        self.items[index] = item
+        self._note_call(index, item)
+        return _native("output_item.done", index, item=item)
 
-    def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
-        return self.end(place, {**self.items[place], **fields})
+    def update(self, index: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `index`."""
+        return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
         """Yield the events of an item that is complete at once."""
@@ -14615,20 +15046,21 @@ class OutputItems:
 
     def add_marker(self, marker: str) -> Chunks:
         """Yield a separate message for a marker that no text follows."""
-        place = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        index = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{index}"}, marker)
         yield self.begin(begun_host_item(item))
-        yield self.end(place, item)
+        yield self.end(index, item)
 
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
+    def grow(self, index: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
+        # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
-            "item_id": self.items[place].get("id"),
+            "item_id": self.items[index].get("id"),
             index_name: 0,
             "delta": text,
         }
-        return _native(_DELTA_TYPES[kind], place, **fields)
+        return _native(_DELTA_TYPES[kind], index, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
@@ -14652,32 +15084,34 @@ class OutputItems:
             return
         self._files_due = count + count // _FEW_FILES
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
+        # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls.get(event.item["call_id"])
-        if place is not None and event.failed:
-            yield self.update(place, status="failed")
+        index = self._open_calls.get(event.item["call_id"])
+        if index is not None and event.failed:
+            yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in list(self._open_calls.values()):
-            yield from self.break_off(place, _NOT_RUN)
+        for index in list(self._open_calls.values()):
+            yield from self.break_off(index, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Chunks:
+    def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(place, status="incomplete")
-        output = {"call_id": self.items[place].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+        yield self.update(index, status="incomplete")
+        output = {"call_id": self.items[index].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(index, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+    def add_record(self, stored: StoredRecord, index: int | None) -> Chunks:
         """Yield the events of a record, which may replace an earlier one.
 
-        `place` is that of the item whose text follows.
+        `index` is that of the item whose text follows.
         """
-        before = "" if place is None else self.items[place].get("id") or ""
+        before = "" if index is None else self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
@@ -14687,19 +15121,19 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        places = range(self._turn_start, len(self.items))
+        indexes = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        for place in places:
-            if is_reasoning(self.items[place]):
-                yield self.update(place, reasoning_details=list(turn.details))
+        for index in indexes:
+            if is_reasoning(self.items[index]):
+                yield self.update(index, reasoning_details=list(turn.details))
                 return
 
 
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
+def _native(kind: str, index: int, **fields: Any) -> Chunk:
     """Return an event of the Responses API as the host takes it."""
     return {
         "type": f"response.{kind}",
-        "output_index": place,
+        "output_index": index,
         **fields,
         "choices": [{"index": 0, "delta": {}}],
     }
@@ -14722,9 +15156,9 @@ def plural(count: int, noun: str) -> str:
 #
 # What the page shows of the items that OpenAI's own tools make.
 #
-# A picture stands above the text, in the message's list of files. The host stores the
+# An image stands above the text, in the message's list of files. The host stores the
 # `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
-# unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
+# unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
 # Of several `files` events the page would show only the last one, although the host
 # stores all of them.
 #
@@ -14777,7 +15211,7 @@ class _HostedItem:
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
-        self._place = len(shown.items)
+        self._host_index = len(shown.items)
 
     def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
@@ -14790,7 +15224,7 @@ _BROKE_OFF = "The answer was interrupted before the image was complete."
 
 
 class _ImageHostItem(_HostedItem):
-    """A picture: a status line, sketches, and the file at the end."""
+    """An image: a status line, sketches, and the file at the end."""
 
     def render(self, event: RunEvent) -> Chunks:
         match event:
@@ -14798,8 +15232,8 @@ class _ImageHostItem(_HostedItem):
                 yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
+                image = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([image])
             case ItemDone():
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
@@ -14808,7 +15242,7 @@ class _ImageHostItem(_HostedItem):
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
-        """Yield that the picture is there, or why it is not."""
+        """Yield that the image is there, or why it is not."""
         notes = event.card.get("notes")
         if notes:
             yield from self._note(notes[0])
@@ -14818,7 +15252,7 @@ class _ImageHostItem(_HostedItem):
             yield from self._note(_failure(event.item))
 
     def _note(self, message: str) -> Chunks:
-        """Yield a text that the page draws and that no later turn contains."""
+        """Yield a text that the page shows and that no later turn contains."""
         number = len(self._shown.items)
         note = {
             "type": "openai_responses:note",
@@ -14829,7 +15263,7 @@ class _ImageHostItem(_HostedItem):
 
 
 def _failure(item: Item) -> str:
-    """Return why a picture was not drawn."""
+    """Return why an image was not generated."""
     code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
@@ -14851,13 +15285,15 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
-                yield self._shown.grow(self._place, event.kind, event.text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
             case ItemDone():
-                yield self._shown.end(self._place, code_host_item(event.item))
+                yield self._shown.end(self._host_index, code_host_item(event.item))
                 yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(self._place, status="incomplete", code=code)
+                yield self._shown.update(
+                    self._host_index, status="incomplete", code=code
+                )
 
 
 class _SearchHostItem(_HostedItem):
@@ -14869,11 +15305,11 @@ class _SearchHostItem(_HostedItem):
                 begun = {**event.item, "status": "in_progress"}
                 yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
-                yield self._shown.end(self._place, _search_host_item(event.item))
+                yield self._shown.end(self._host_index, _search_host_item(event.item))
                 if search_pages(event.item):
                     yield _pages_chunk(event.item)
             case RunDone():
-                yield self._shown.update(self._place, status="incomplete")
+                yield self._shown.update(self._host_index, status="incomplete")
 
 
 def _pages_chunk(item: Item) -> Chunk:
@@ -14913,7 +15349,9 @@ def _search_action(action: Item) -> Item:
     return shown
 
 
-_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+_UNKNOWN_OUTCOME = (
+    "Error: the answer was interrupted. The server may have made this call."
+)
 
 
 class _McpCallHostItem(_HostedItem):
@@ -14925,17 +15363,17 @@ class _McpCallHostItem(_HostedItem):
                 begun = _mcp_call_host_item(event.item, "in_progress")
                 yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
-                yield self._shown.grow(self._place, event.kind, event.text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
             case ItemDone():
                 has_failed = remote_failed(event.item)
                 status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._place, card)
+                yield self._shown.end(self._host_index, card)
                 _, output = remote_pair(event.item)
                 answer = ToolOutput(event.output_index, output, has_failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
+                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -14949,7 +15387,7 @@ def _list_message(item: Item) -> str:
     label = item.get("server_label")
     tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer goes on without them."
+        return f"{label} did not list its tools: the answer continues without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 
@@ -15032,7 +15470,7 @@ def _tokens(usage: Usage) -> str:
 #
 # Commentary of the model, shown as progress beside the answer.
 #
-# The page draws the text of an item of unknown type at its place between the cards, and
+# The page shows the text of an item of unknown type at its place between the cards, and
 # leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
 # (docs/reference/open-webui.md, "Native events" and "The stored output and the next
 # turn"). So commentary is a quotation in an item of our own:
@@ -15044,7 +15482,7 @@ def _tokens(usage: Usage) -> str:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item.
+    """Shows one message of commentary; `host_index` is that of its item.
 
     `_length` counts the characters of its quotation, `_stored_length` those that the
     host has stored.
@@ -15052,14 +15490,14 @@ class Commentary:
 
     def __init__(self, shown: OutputItems) -> None:
         """Begin at the next place."""
-        self.place = len(shown.items)
+        self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
         self._length = 0
         self._stored_length = 0
         self._ended: ItemDone | None = None
         self._marker = ""
-        self._marker_place = self.place
+        self._marker_index = self.host_index
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -15082,12 +15520,12 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.place]
+            quotation = self._shown.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.place, emptied)
-        head = {"id": self._shown.items[self._marker_place].get("id")}
+            yield self._shown.end(self.host_index, emptied)
+        head = {"id": self._shown.items[self._marker_index].get("id")}
         answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_place, answer)
+        yield self._shown.end(self._marker_index, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -15102,25 +15540,25 @@ class Commentary:
         self._quoted.append(quoted)
         self._length += len(quoted)
         if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.place, "text", quoted)
+            yield self._shown.grow(self.host_index, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.place]
+        item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.place, whole)
+        return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
         """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
+        yield self._shown.end(self.host_index, card)
         if marker:
             self._marker = marker
-            self._marker_place = len(self._shown.items)
+            self._marker_index = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
@@ -15135,7 +15573,7 @@ def _continued_quotation(text: str) -> str:
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page draws none without a text."""
+    """Return the host's item of commentary; the page shows none without a text."""
     return {
         "type": COMMENTARY_TYPE,
         "id": item.get("id") or "",
@@ -15164,6 +15602,8 @@ def _end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
+        # In its older mode of tools Open WebUI takes code at the end for a request to
+        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
         yield from shown.add(end)
 
@@ -15201,7 +15641,7 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
-        self._places: dict[int, int] = {}
+        self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
@@ -15209,11 +15649,11 @@ class NativeRenderer:
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
-            case TextDelta() if event.output_index in self._places:
+            case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._places:
+            case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
@@ -15246,17 +15686,17 @@ class NativeRenderer:
                     self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._index_of(event))
             case TurnDetails():
                 yield from self.shown.add_details(event)
 
-    def _place_of(self, stored: StoredRecord) -> int | None:
+    def _index_of(self, stored: StoredRecord) -> int | None:
         """Return the place of the item that a record belongs to; None for the end."""
         index = stored.output_index
         if index is None:
             return None
         commentary = self._commentary.get(index)
-        return commentary.place if commentary else self._places.get(index)
+        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -15275,6 +15715,8 @@ class NativeRenderer:
             yield from commentary.become_answer(closing)
         has_failed = event.ending.is_failure
         if has_failed:
+            # Open WebUI runs a call without an output, and calls the pipe again
+            # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
         marker = self._take_marker()
         if marker:
@@ -15285,8 +15727,13 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
+            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
+            # usage, and a `response.completed` would replace all items
+            # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if has_failed:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
@@ -15310,7 +15757,7 @@ class NativeRenderer:
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
-        self._places[event.output_index] = len(self.shown.items)
+        self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
@@ -15321,7 +15768,9 @@ class NativeRenderer:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
         if text:
-            yield self.shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(
+                self._host_indexes[event.output_index], event.kind, text
+            )
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -15336,11 +15785,11 @@ class NativeRenderer:
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        place = self._places[index]
+        host_index = self._host_indexes[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                del self._places[index]
-                item = {**self.shown.items[place], "type": "openai_responses:end"}
+                del self._host_indexes[index]
+                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -15349,7 +15798,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(place, item)
+        yield self.shown.end(host_index, item)
         yield from self.shown.add_files(event.card)
 
 
@@ -15545,6 +15994,8 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
+            # Before Open WebUI stores an answer it strips its last message
+            # (utils/middleware.py:5487); the model's own bytes have to go back.
             host_strips = text != text.strip()
             can_record = self._scope.carrier == "output" and not self._pending
             if not host_strips or not can_record:
@@ -15611,6 +16062,10 @@ def _stored_message(item: Item) -> Item:
 # --------------------------------------------------------------------------------------
 
 
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
+
+
 class TimeoutSettings(BaseModel):
     """Keys of EXPERT_JSON that both have, in seconds."""
 
@@ -15631,6 +16086,262 @@ class TimeoutSettings(BaseModel):
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
     )
+
+    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
+        """Return the limits of a request to a model; `total` is that of its answer."""
+        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        return Timeouts(
+            connect=self.connect_timeout_seconds,
+            first_event=max(self.first_event_timeout_seconds, least),
+            idle=max(self.idle_timeout_seconds, least),
+            total=total,
+        )
+
+
+# --------------------------------------------------------------------------------------
+# shells.shell
+#
+# Which of the two shells speaks: their messages differ in nothing else.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where a valve is, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# What administrators are told about valves, for pipe and agents.
+#
+# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
+# the name of its valve, which both shells share, and the place where a shell has it.
+# --------------------------------------------------------------------------------------
+
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty for nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return who has to correct something, and where."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+class EndpointValves(Protocol):
+    """What both shells let an administrator set about the server, but for secrets."""
+
+    BASE_URL: str
+    ORGANIZATION: str
+    PROJECT: str
+    COMPATIBILITY: Compatibility
+    CA_BUNDLE: str
+    VERIFY_SSL: bool
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page})."
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: EndpointValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        compatibility=valves.COMPATIBILITY,
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.answer_log
+#
+# The log of one answer, for pipe and agents: lines without secrets.
+# --------------------------------------------------------------------------------------
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_LONGEST_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Write nothing yet."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may say anything.
+        """
+        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write what may be of interest."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
+        self.line("WARNING", text)
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Take a line that holds no secret and no line break."""
+        raise NotImplementedError
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
 
 
 # --------------------------------------------------------------------------------------
@@ -15683,6 +16394,11 @@ def read_json_valve(
     return form.model_validate(accepted), problems
 
 
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     try:
         form.model_validate({key: value})
@@ -15692,18 +16408,180 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# shells.administration
+# shells.tool_valves
 #
-# What the pipe asks of the filter for administrators.
-#
-# The filter is a file of its own (`owui_administration`), so neither imports the other: a
-# test holds the two to these protocols. Only plain data goes between them, and events of
-# the pipe, which the filter hands back unread.
+# The valves that say which tools may run, and for how long, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
-DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
-"""Returns what an event is, in words that the filter knows (`event_words`)."""
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    "auto": "auto",
+    "ask": "ask",
+    "deny": "deny",
+}
+
+_Parsed = TypeVar("_Parsed")
+
+_MAX_QUOTED_ENTRY = 40
+"""Characters of an entry that a message repeats."""
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+class ReadRules(NamedTuple):
+    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+
+    rules: ApprovalRules
+    problem: str = ""
+
+
+def read_rules(text: str, shell: Shell) -> ReadRules:
+    """Return the rules of TOOL_APPROVAL, one a line or comma.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return ReadRules(rules)
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = (
+        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    message = valve_message(problem, shell, "`delete_*=ask`")
+    return ReadRules([*asked, ("*", "ask")], message)
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+class ReadTimeouts(NamedTuple):
+    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+
+    default: float
+    """The limit of a tool that no pattern fits."""
+    by_pattern: Sequence[tuple[str, float]]
+    """Limits by patterns of names."""
+    problem: str = ""
+
+
+def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
+    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return ReadTimeouts(default, patterns)
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
+    return ReadTimeouts(default, patterns, message)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Parsed | None]
+) -> tuple[list[tuple[str, _Parsed]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Parsed]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.administration
+#
+# What the pipe and the filter for administrators agree on.
+#
+# They are files of their own, and each has a copy of this module: a test holds them to
+# these protocols. So only plain data goes between them, and events of the pipe, which the
+# filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+_PipeEvent = TypeVar("_PipeEvent")
+_ToolOutcome = TypeVar("_ToolOutcome")
+
+
+class CallFacts(TypedDict):
+    """What the filter is told of one call of the pipe."""
+
+    user_id: str
+    email: str
+    role: str
+    """As the host calls it: `admin`, `user`."""
+    model: str
+    """As the pipe lists it."""
+    task: str
+    """The name of a task of the host, or empty."""
+    base_url: str
+    """That of the pipe's valves."""
+    has_own_key: bool
+    """Whether the user pays."""
+
+
+UNKNOWN_CALL = CallFacts(
+    user_id="",
+    email="",
+    role="",
+    model="",
+    task="",
+    base_url="",
+    has_own_key=False,
+)
+"""A call of which nothing is known."""
+
+
+class ResponseCounts(NamedTuple):
+    """What responses used: requests, and tokens; `cached` is part of `input`."""
+
+    requests: int
+    input: int
+    cached: int
+    output: int
+
+
+class EventWords(NamedTuple):
+    """What an event of a run is, and of the last one how the run ended."""
+
+    word: Literal["", "text", "retry", "recovery", "end"] = ""
+    kind: str = ""
+    """Of the ending."""
+    code: str | None = None
+    """Of the ending."""
+    model: str = ""
+    """The one that answered."""
 
 
 class UsageAllowance(Protocol):
@@ -15738,10 +16616,10 @@ class EndpointQueue(Protocol):
     def valves(self) -> Mapping[str, str]:
         """Return what replaces valves of the pipe."""
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -15760,38 +16638,247 @@ class CallAccount(Protocol):
         """Where it is answered; None where the valves of the pipe say that."""
 
     def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+        self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
         """Count responses; return why the run ends, or nothing.
 
-        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
-        is in US dollars, None if it is unknown.
+        The cost is in US dollars, None if it is unknown.
         """
 
     def observe_run(
-        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
-    ) -> RunEvents:
-        """Return the events of a run, measured if the host exports that."""
+        self,
+        events: AsyncGenerator[_PipeEvent, None],
+        model: str,
+        address: str,
+        describe: Callable[[_PipeEvent], EventWords],
+    ) -> AsyncGenerator[_PipeEvent, None]:
+        """Return the events of a run, measured if the host exports that.
 
-    def observe_tool(
+        `address` is the server's. `describe` is asked about each event.
+        """
+
+    async def observe_tool(
         self,
         name: str,
-        work: Coroutine[Any, Any, ToolResult],
-        has_failed: Callable[[ToolResult], bool],
-    ) -> Coroutine[Any, Any, ToolResult]:
+        work: Awaitable[_ToolOutcome],
+        has_failed: Callable[[_ToolOutcome], bool],
+    ) -> _ToolOutcome:
         """Return the result of a tool, measured if the host exports that."""
 
-    def entra_token(
-        self, base_url: str, scope: str
-    ) -> Coroutine[Any, Any, tuple[str, str]]:
+    async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
         """Return a token of Microsoft Entra ID, or else what is wrong."""
 
 
 class Administration(Protocol):
     """The filter, while it is active."""
 
-    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
-        """Return what decides about one call; `facts` are `PipeCall.facts`."""
+    async def begin(self, facts: CallFacts) -> CallAccount:
+        """Return what decides about one call, and takes its usage."""
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller
+#
+# Who asks: what both shells are told by Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller_settings
+#
+# What callers may set beside their chat, by the words of `caller_may_set`.
+#
+# The words differ: the pipe closes what is the administrator's, the agents open what a
+# request needs. What administrators are told is the same.
+# --------------------------------------------------------------------------------------
+
+
+_SETTING = "caller_may_set"
+
+
+def unknown_permissions(
+    words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words that permit nothing; empty if there are none."""
+    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+
+
+def left_out_line(
+    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
+) -> str:
+    """Return the line of the log about settings that a request may not have.
+
+    `left_out` has the text for each name. Empty if `is_new` knows them all of this
+    caller: a client sends the same settings again and again.
+    """
+    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    if not new:
+        return ""
+    return (
+        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
+        "says what a request may set)"
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.compaction
+#
+# COMPACTION_TOKENS, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_MIN_THRESHOLD = 1000
+"""The API refuses a lower one."""
+
+
+def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
+    """Return the `context_management` that compacts a chat above so many tokens.
+
+    None for 0, and at Azure, which does not have it.
+    """
+    if tokens == 0 or endpoint.is_azure:
+        return None
+    threshold = max(tokens, _MIN_THRESHOLD)
+    return [{"type": "compaction", "compact_threshold": threshold}]
+
+
+# --------------------------------------------------------------------------------------
+# shells.failures
+#
+# What people and the log are told of an answer that failed, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+    """Log why there is no answer; return the message to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        log.warn(f"nothing was sent: {message}")
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+            "an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message)
+
+
+def report_failure(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    ending = advised_ending(ended.ending, shell)
+    shown = with_error_id(log, message or ending.sentence)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(sentence=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.capabilities
+#
+# What the last day showed of keys and models, for all calls of the pipe.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
+
+
+class AccountCapabilities(RecentTexts):
+    """What the last day showed of each key and model, and what was told."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        super().__init__(now)
+        self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
 
 
 # --------------------------------------------------------------------------------------
@@ -15918,75 +17005,255 @@ class WebSearchOptions(BaseModel):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.call.log
+# owui_manifold.call.model_valves
 #
-# Lines in the server's log, without secrets; the newest of each run are kept in
-# memory.
+# The valves that correct what is known about models, and their prices.
 # --------------------------------------------------------------------------------------
 
 
-_LOGGER = logging.getLogger("openai_responses_manifold")
-
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_KEPT_LINES = 2000
-_LONGEST_LINE = 4000
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
 
 
-class RunLog:
-    """The log of one run; can be used from other threads."""
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in ModelFacts()._asdict().items() if isinstance(fact, bool)
+)
 
-    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
-        self.run_id = run_id
-        self._threshold = LOG_LEVELS[threshold]
-        self._secrets = tuple(secrets)
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._lock = Lock()
-
-    def hide(self, secret: str) -> None:
-        """Let one more text be in no line."""
-        self._secrets += (secret,)
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line, with its time in UTC; also write it, with the run's
-        id, if its level is enough.
-
-        Long text is cut: an exception of a tool may say anything.
-        """
-        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
-        time = datetime.fromtimestamp(unix_seconds(), UTC)
-        with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
-        if LOG_LEVELS[level] >= self._threshold:
-            _write(level, f"{self.run_id} {one_line}")
-
-    def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
-        self.line("WARNING", text)
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
-        _write("INFO", redact(line, self._secrets))
-
-    def text(self) -> str:
-        """Return the newest lines, oldest first."""
-        with self._lock:
-            return "\n".join(self._lines)
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
 
 
-def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_OVERRIDES_JSON; raises InvalidRequest.
 
-    The logger's level belongs to the server and to other copies of the pipe, so it is
-    not changed: the record goes to the handlers directly. Those of Open WebUI drop
-    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
+    An entry takes the facts of the model in `like`, or of its family, and replaces some
+    of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
     """
-    number = max(LOG_LEVELS[level], logging.INFO)
-    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
-    _LOGGER.handle(record)
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, PIPE_SHELL, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    """Return the model that an entry describes; raises InvalidRequest."""
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is not a JSON object")
+    for key, value in row.items():
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}", PIPE_SHELL)
+
+
+_MAX_PRICE = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MAX_PRICE
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id.
+
+    Raises InvalidRequest.
+    """
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            PIPE_SHELL,
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.remote_servers
+#
+# Remote MCP servers, from REMOTE_MCP_SERVERS_JSON to tools of a request.
+#
+# A description that cannot be used leaves out only its server. No message quotes a
+# value, because any value may be a secret.
+# --------------------------------------------------------------------------------------
+
+
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
+
+
+def _is_address(value: object) -> bool:
+    is_one_word = isinstance(value, str) and value.split() == [value]
+    return is_one_word and url_parts(str(value)) is not None
+
+
+def _are_headers(value: object) -> bool:
+    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+
+
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
+    "server_label": (
+        _SERVER_LABEL,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
+}
+"""The keys that are sent, each with its form and the words for valid values."""
+
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
+"""Keys whose values are never secret."""
+
+
+class RemoteServers(NamedTuple):
+    """The servers that can be offered, and messages for an administrator.
+
+    `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
+    """
+
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def read_servers(text: str) -> RemoteServers:
+    """Return the servers of the valve: a JSON list, or a single JSON object.
+
+    A number or nesting without an end is not JSON either.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:
+        problem = "it is not JSON"
+        if isinstance(error, json.JSONDecodeError):
+            problem += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    secrets: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = given_values(as_mapping(row))
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
+        label = fields.get("server_label")
+        is_label = matches_schema(label, _SERVER_LABEL)
+        name = str(label) if is_label else f"server {number}"
+        complaint = _server_error(row, fields, tools)
+        if complaint:
+            problem = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(problem))
+            continue
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        if unknown:
+            names = ", ".join(unknown)
+            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
+
+
+def _servers_error(problem: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
+        f"{PIPE_SHELL.valves}; until then, chats continue without it."
+    )
+
+
+def _secret_values(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return [text for inner in value for text in _secret_values(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return header_secrets(value)
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _server_error(
+    row: object, fields: JsonObject, before: Mapping[str, Item]
+) -> str | None:
+    if not isinstance(row, Mapping):
+        return "it is not a JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not matches_schema(fields[key], form):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -16289,7 +17556,7 @@ class Valves(BaseModel):
         As the default of the field, that of the environment would stand in the schema
         of the page.
         """
-        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+        return self.API_KEY.strip() or environment_key()
 
     def remembers_reasoning(self) -> bool:
         """Say whether reasoning is stored in the chat, for later turns."""
@@ -16408,7 +17675,7 @@ class Config(NamedTuple):
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
+    """An error refuses the call (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_seconds: float
@@ -16449,14 +17716,17 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_json_valve(
-        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
-    )
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
+    problems = (
+        rules.problem,
+        timeouts.problem,
+        _permission_error(valves),
+        filter_error,
+    )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -16470,9 +17740,9 @@ def read_config(
         own_key=own_key,
         overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules,
-        tool_seconds=seconds,
-        tool_timeouts=timeouts,
+        approval_rules=rules.rules,
+        tool_seconds=timeouts.default,
+        tool_timeouts=timeouts.by_pattern,
         prices=prices,
         effort=_choice(own.REASONING_EFFORT, None),
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
@@ -16487,12 +17757,9 @@ def read_config(
     )
 
 
-_EXPERT_VALVE = "EXPERT_JSON"
-
-
 def read_expert_settings(valves: Valves) -> ExpertSettings:
     """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     return expert
 
 
@@ -16536,8 +17803,8 @@ _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 
 _OTHER_FILTER_VERSION = (
-    "The switches of the composer do nothing: they are of another version than this "
-    "pipe. Install both from the same release."
+    "The switches next to the chat input have no effect: their version differs from "
+    "this pipe's. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -16592,12 +17859,6 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
     """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
@@ -16609,14 +17870,10 @@ def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
 
 
 OWN_KEY_PLACE = (
-    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
     "Controls > Valves."
 )
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
-_NO_KEY = (
-    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
-    "of this pipe (Admin Panel > Functions > the gear beside it)."
-)
+_NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
@@ -16633,68 +17890,78 @@ def build_endpoint(
     key = own_key or valves.effective_key()
     takes_token = valves.AUTH == "entra_id" and not own_key
     if not key and not takes_token:
-        raise InvalidRequest(_NO_KEY)
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}')
+        raise missing_key_error(PIPE_SHELL)
+    headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
     billed = _BILLED_HEADERS if own_key else ()
-    return Endpoint(
-        base_url=valves.BASE_URL,
+    return endpoint_of_valves(
+        valves,
         api_key="" if takes_token else key,
         token=key if valves.AUTH == "bearer" else "",
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
+        headers={k: v for k, v in headers.items() if k.lower() not in billed},
     )
-
-
-_MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
-
-
-class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        super().__init__(now)
-        self.shutdown_dates: Mapping[str, str] = {}
-        self.repairs = RepairMemory(now)
-        self.dropped = Counter[str]()
-        """How often the API left items out of the input, by its reasons."""
-
-    def count_dropped(self, removed: Mapping[str, int]) -> None:
-        """Count what the API left out of an input."""
-        for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
-            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
-                self.dropped[name] += count
-
-
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
 
 
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
-    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
-        timeouts=Timeouts(
-            connect=expert.connect_timeout_seconds,
-            first_event=max(expert.first_event_timeout_seconds, least),
-            idle=max(expert.idle_timeout_seconds, least),
-            total=expert.total_timeout_seconds,
-        ),
+        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
     )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.log
+#
+# The pipe's lines in the server's log; the newest of each run are kept in memory.
+# --------------------------------------------------------------------------------------
+
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+_KEPT_LINES = 2000
+
+
+class RunLog(AnswerLog):
+    """The log of one run; can be used from other threads."""
+
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log."""
+        super().__init__(run_id, secrets)
+        self._threshold = LOG_LEVELS[threshold]
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Keep a line, with its time in UTC; also write it if its level is enough."""
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
+        with self._lock:
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if LOG_LEVELS[level] >= self._threshold:
+            _write_to_server(level, f"{self.run_id} {one_line}")
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own valve."""
+        _write_to_server("INFO", redact(line, self._secrets))
+
+    def text(self) -> str:
+        """Return the newest lines, oldest first."""
+        with self._lock:
+            return "\n".join(self._lines)
+
+
+def _write_to_server(level: LogLevel, line: str) -> None:
+    """Hand `line` to the handlers of the server.
+
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
+    """
+    number = max(LOG_LEVELS[level], logging.INFO)
+    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
+    _LOGGER.handle(record)
 
 
 # --------------------------------------------------------------------------------------
@@ -16720,6 +17987,10 @@ class HostContext(NamedTuple):
     event_call: EventCall | None
     event_emitter: EventEmitter | None
 
+    def is_builtin(self, name: str) -> bool:
+        """Say whether a tool is one of the host's own."""
+        return bool(value_at(self.tools, name, "type") == "builtin")
+
 
 # --------------------------------------------------------------------------------------
 # owui_manifold.host.threads
@@ -16735,8 +18006,9 @@ _SHARE = 8
 """As many as one answer uses at once."""
 
 _USED_UP = (
-    f"Error: The tool was not started: {_SHARE} earlier calls still run after their time "
-    "limit. Tell the user to try again later, and an administrator if it lasts."
+    f"Error: The tool was not started: {_SHARE} earlier calls are still running after "
+    "their time limit. Tell the user to try again later, and to tell an administrator "
+    "if the problem persists."
 )
 
 
@@ -16780,35 +18052,13 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
-
-    host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
-    is_admin: bool = False
+class Caller(ChatCaller):
+    """Who asks the pipe, and for which chat and message."""
 
     @property
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:
@@ -16936,6 +18186,72 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.host.callables
+#
+# The functions of the host's tools: how it wraps them, and how they run.
+#
+# What is guessed of a foreign function is guessed here.
+# --------------------------------------------------------------------------------------
+
+
+HostFunction = Callable[..., Coroutine[Any, Any, Any]]
+"""A tool's function as the host wraps it: async, even if the tool never waits."""
+
+_OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
+
+
+def function_names(wrapped: object) -> list[str]:
+    """Return the names that a tool's function has: its own, and that on a server."""
+    function = getattr(wrapped, "__function__", wrapped)
+    names = [str(getattr(function, "__name__", ""))]
+    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    if _OWN_NAME in variables:
+        cells: Any = getattr(function, "__closure__", None)
+        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
+    return names
+
+
+def is_blocking(function: HostFunction) -> bool:
+    """Say whether a function does its work without waiting.
+
+    The host wraps sync tools in coroutine functions that never wait; on the event loop
+    they would block every chat.
+    """
+    bare = getattr(function, "__function__", None)
+    return bare is not None and not inspect.iscoroutinefunction(bare)
+
+
+def run_at_once(function: HostFunction, params: JsonObject) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
+    coroutine = function(**params)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a tool that claims to be synchronous waited")
+
+
+async def call_server(function: HostFunction, params: JsonObject) -> Any:
+    """Return what an MCP server says, also of a call that failed.
+
+    That is meant for the model; the host raises it as a bare Exception
+    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    """
+    try:
+        return await function(**params)
+    except Exception as error:
+        if type(error) is Exception:
+            return {"error": str(error)}
+        raise
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.host.open_webui
 #
 # The only module that uses `open_webui`.
@@ -16948,6 +18264,23 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
+
+
+class HostUser(Protocol):
+    """The host's model of a user, which its functions need whole."""
+
+    id: str
+    role: str
+
+
+class StoredFile(NamedTuple):
+    """A file that the host stores; the `path` is for its storage."""
+
+    path: str
+    name: str
+    media_type: str
+    size: int
+    """In bytes; 0 if the host does not say."""
 
 
 class NewFile(NamedTuple):
@@ -16998,9 +18331,12 @@ def server_secret() -> str:
         return ""
 
 
-async def user_model(user_id: str) -> Any:
-    """Return the host's model of a user, which its functions need."""
-    return await _host_name("models.users", "Users").get_user_by_id(user_id)
+async def user_model(user_id: str) -> HostUser | None:
+    """Return a user, or None for somebody whom the host does not know."""
+    user: HostUser | None = await _host_name("models.users", "Users").get_user_by_id(
+        user_id
+    )
+    return user
 
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
@@ -17107,21 +18443,46 @@ async def make_native(model_id: str) -> bool:
     return await models.update_model_by_id(row.id, form) is not None
 
 
-async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read by the host's rules, or None."""
+async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
+    """Return a stored file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
-    if row.user_id == user.id or user.role == "admin":
-        return row
-    may_read = _host_name("utils.access_control.files", "has_access_to_file")
-    return row if await may_read(file_id, "read", user) else None
+    if row.user_id != user.id and user.role != "admin":
+        may_read = _host_name("utils.access_control.files", "has_access_to_file")
+        if not await may_read(file_id, "read", user):
+            return None
+    facts = as_mapping(row.meta)
+    return StoredFile(
+        path=row.path,
+        name=str(row.filename or ""),
+        media_type=str(facts.get("content_type") or ""),
+        size=int(facts.get("size") or 0),
+    )
 
 
-def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; blocks, and may use a remote storage."""
+_Made = TypeVar("_Made")
+
+
+async def read_file(
+    file: StoredFile | None, make: Callable[[bytes], _Made]
+) -> _Made | None:
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
+
+    Both run on a thread, because the file may be large and its storage remote. The
+    storages of the host raise an OSError or a RuntimeError.
+    """
+    if file is None:
+        return None
     storage = _host_name("storage.provider", "Storage")
-    return Path(storage.get_file(path)).read_bytes()
+
+    def read() -> _Made:
+        return make(Path(storage.get_file(file.path)).read_bytes())
+
+    try:
+        return await asyncio.to_thread(read)
+    except (OSError, RuntimeError):
+        return None
 
 
 _LONGEST_SIDE = 2048
@@ -17143,16 +18504,19 @@ def scale_image(encoded: str) -> bytes:
     return scaled.getvalue()
 
 
-async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable that knows the current chat."""
+async def update_tool(
+    function: HostFunction, messages: list[Any], files: list[Any]
+) -> HostFunction:
+    """Return a tool's function that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
-    return await update(function=function, extra_params=fresh)
+    updated: HostFunction = await update(function=function, extra_params=fresh)
+    return updated
 
 
 async def process_tool_result(
     host: HostContext,
-    user: Any,
+    user: HostUser | None,
     name: str,
     tool: JsonObject,
     params: dict[str, Any],
@@ -17186,14 +18550,14 @@ def citation_sources(
     )
 
 
-async def stored_image(host: HostContext, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: HostUser | None, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(
-    request: Any, file: NewFile, place: Mapping[str, str], user: Any
+    request: Any, file: NewFile, place: Mapping[str, str], user: HostUser
 ) -> dict[str, Any] | None:
     """Store a file for the user; return its entry in a message's list of files.
 
@@ -17260,7 +18624,7 @@ _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
     "reasoning.context",
-    *ADMINISTRATORS_KEYS,
+    *ACCOUNT_KEYS,
     *_tool_words(),
 }
 
@@ -17286,14 +18650,11 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
     lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
-    if new:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        call.log.warn(
-            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
-            f"{names}"
-        )
+    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    who = f"user {caller.user_id}"
+    line = left_out_line(who, shown, call.capabilities.first_time)
+    if line:
+        call.log.warn(line)
     return call._replace(body=body)
 
 
@@ -17301,7 +18662,7 @@ def opening_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
-    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
+    return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:
@@ -17312,7 +18673,7 @@ def _opened(word: str) -> str:
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
     stored = may.stored
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: stored[k] for k in closed if k in stored}
     reasoning = body.get("reasoning")
@@ -17401,15 +18762,17 @@ async def _with_account(call: PipeCall) -> PipeCall:
     return call._replace(account=await administration.begin(call_facts(call)))
 
 
-def call_facts(call: PipeCall) -> JsonObject:
+def call_facts(call: PipeCall) -> CallFacts:
     """Return what the administration's filter is told of a call."""
-    return {
-        **call.caller._asdict(),
-        "user": call.user,
-        "model": call.caller.model,
-        "base_url": call.config.valves.BASE_URL,
-        "has_own_key": bool(call.config.own_key),
-    }
+    return CallFacts(
+        user_id=call.caller.user_id,
+        email=as_text(call.user.get("email")),
+        role=as_text(call.user.get("role")),
+        model=call.caller.model,
+        task=call.caller.task,
+        base_url=call.config.valves.BASE_URL,
+        has_own_key=bool(call.config.own_key),
+    )
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
@@ -17553,159 +18916,6 @@ def list_models(
     for name in listed:
         names += newest if name == "auto" else [name]
     return {name: resolve_model(name, overrides) for name in names}
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.files
-#
-# Files of Open WebUI, read for the model and stored for the page.
-#
-# Stored files are read with the rights of the current user. The files of a tool's result
-# are split between the model, the chat and the page. Pictures that the model drew before
-# are read from the host's files.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_DOCUMENT_BYTES = 50_000_000
-"""The limit for all documents of one request."""
-
-_TOO_LARGE = (
-    "With {} the files of this chat come to more than 50 MB, and one request takes no "
-    "more. Attach a smaller file, or start a new chat."
-)
-_STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""The address of a stored picture in a chat."""
-
-_Made = TypeVar("_Made")
-
-
-async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return the result of `make` for a file's bytes; None if the host lost the file.
-
-    Both run on a thread, because the file may be large and its storage remote. The
-    storages of the host raise an OSError or a RuntimeError.
-    """
-    try:
-        return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):
-        return None
-
-
-async def _read_tool_image(address: str, user: Any) -> Item:
-    """Return a tool's picture in the same bytes as the next turn will read it."""
-    match = _STORED_ADDRESS.match(address)
-    row = await file_row(match[1], user) if match else None
-    held = await _read_file(row, image_data_url) if row else address
-    return tool_image(held or "")
-
-
-async def add_documents(
-    parts: Sequence[ChatPart], user: Any, wanted: str
-) -> list[ChatPart]:
-    """Return a chat with the documents that the model reads itself.
-
-    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
-    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
-    asked.
-    """
-    result = list(parts)
-    question = question_index(parts)
-    left = _MAX_DOCUMENT_BYTES
-    for index, part in enumerate(parts):
-        if isinstance(part, UserMessage) and part.attachments:
-            read = list[Item]()
-            for file in part.attachments:
-                document, size = await _read_document(file, user, wanted, left)
-                left -= size
-                if document:
-                    is_asked = index == question
-                    read.append(part_or_note(document, is_asked=is_asked))
-            result[index] = part.with_content([*read, *part.content])
-    return result
-
-
-async def _read_document(
-    file: Attachment, user: Any, wanted: str, left: int
-) -> tuple[Item | str, int]:
-    """Return a document and its size; or why it cannot be sent, and nothing if it is
-    not for the model.
-    """
-    row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or shorten_name(getattr(row, "filename", ""))
-    meta = getattr(row, "meta", None) or {}
-    kind = document_type(name, file.content_type or str(meta.get("content_type")))
-    if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
-        return "", 0
-
-    def sized_part(content: bytes) -> tuple[Item, int]:
-        return document_part(name, kind, content), len(content)
-
-    part: Item | str = GONE_FILE.format(name)
-    size = int(meta.get("size") or 0)
-    if row and size <= left:
-        part, size = await _read_file(row, sized_part) or (part, 0)
-    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
-
-
-_StoreImage = Callable[[str], Awaitable[str]]
-
-
-async def split_result_files(
-    files: Iterable[JsonObject],
-    text: str,
-    store: _StoreImage,
-    user: Any,
-    *,
-    has_row: bool,
-) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    `store` gives a picture an address. A picture that came with an address is shown on
-    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
-    could not be stored is not written to a chat's row.
-    """
-    images: list[Item] = []
-    shown: list[JsonObject] = []
-    stored: list[JsonObject] = []
-    for file in files:
-        url = str(file.get("url") or "")
-        if file.get("type") != "image" or not url:
-            shown.append(file)
-            continue
-        address = await store(url) if url.startswith("data:") else url
-        part = await _read_tool_image(address, user)
-        is_readable = item_type(part) == "input_image"
-        if is_readable:
-            images.append(part)
-        else:
-            text += f"\n{part['text']}"
-        if has_row and address.startswith("data:"):
-            continue
-        if is_readable:
-            stored.append({"type": "input_image", "image_url": address})
-        if address == url or not is_readable:
-            shown.append({**file, "url": address})
-    return append_images(text, images), {"files": shown, "stored": stored}
-
-
-async def load_stored_images(
-    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
-) -> Mapping[str, Record]:
-    """Return a chat's records with the pictures that its answers name.
-
-    Pictures that the user may not read, or that no longer exist, are left out.
-    """
-    wanted = stored_image_ids(parts, records)
-    if not wanted:
-        return records
-    user = await user_model(user_id)
-    pictures: dict[str, str] = {}
-    for file_id in dict.fromkeys(wanted):
-        row = await file_row(file_id, user)
-        held = await _read_file(row, base64.b64encode) if row else None
-        if held:
-            pictures[file_id] = held.decode()
-    return restore_images(records, pictures)
 
 
 # --------------------------------------------------------------------------------------
@@ -17898,6 +19108,97 @@ def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.prepare.files
+#
+# The host's files that a chat names: documents for the model, and pictures it drew.
+#
+# They are read with the rights of the current user.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_DOCUMENT_BYTES = 50_000_000
+"""The limit for all documents of one request."""
+
+_TOO_LARGE = (
+    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
+    "smaller file, or start a new chat."
+)
+
+
+async def add_documents(
+    parts: Sequence[ChatPart], user: HostUser | None, wanted: str
+) -> list[ChatPart]:
+    """Return a chat with the documents that the model reads itself.
+
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
+    """
+    result = list(parts)
+    question = question_index(parts)
+    left = _MAX_DOCUMENT_BYTES
+    for index, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            read = list[Item]()
+            for file in part.attachments:
+                document, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if document:
+                    is_asked = index == question
+                    read.append(part_or_note(document, is_asked=is_asked))
+            result[index] = part.with_content([*read, *part.content])
+    return result
+
+
+async def _read_document(
+    file: Attachment, user: HostUser | None, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    """Return a document and its size; or why it cannot be sent, and nothing if it is
+    not for the model.
+    """
+    if file.is_image:
+        return "", 0
+    stored = await readable_file(file.file_id, user)
+    name = file.name
+    declared = file.content_type
+    if stored:
+        name = name or shorten_name(stored.name)
+        declared = declared or stored.media_type
+    kind = document_type(name, declared)
+    if not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
+
+    part: Item | str = GONE_FILE.format(name)
+    size = stored.size if stored else 0
+    if stored and size <= left:
+        part, size = await read_file(stored, sized_part) or (part, 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
+
+
+async def load_stored_images(
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    Pictures that the user may not read, or that no longer exist, are left out.
+    """
+    wanted = stored_image_ids(parts, records)
+    if not wanted:
+        return records
+    user = await user_model(user_id)
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        file = await readable_file(file_id, user)
+        held = await read_file(file, base64.b64encode)
+        if held:
+            pictures[file_id] = held.decode()
+    return restore_images(records, pictures)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.prepare.hosted_tools
 #
 # The tools that a request offers: OpenAI's own, the host's, and those of filters.
@@ -17970,7 +19271,7 @@ def _image_generation(config: Config) -> Sequence[Item]:
     options = parse_json_object(text or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}')
+        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
     return [{**options, "type": "image_generation"}]
 
 
@@ -17985,7 +19286,7 @@ def _web_search(config: Config) -> Sequence[Item]:
         _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
     )
     if problems:
-        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
         "type": "web_search",
         "search_context_size": options.search_context_size,
@@ -18027,7 +19328,7 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
         words = [word.strip() for word in given.split(",")]
         if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
+            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
         given = dict(zip(_PLACE_NAMES, words, strict=False))
     place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:
@@ -18159,14 +19460,9 @@ def _too_many_notice(count: int) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host.tools
+# owui_manifold.host.approvals
 #
-# Runs Open WebUI's tools in the same way as the host does.
-#
-# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
-# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
-# pass through the host's own functions, so that files, embeds, sources and terminals look
-# the same. Approvals are asked for through the event call as well.
+# Asks people for approval of a tool's call, in the host's own dialog.
 # --------------------------------------------------------------------------------------
 
 
@@ -18179,7 +19475,7 @@ def build_approver(
     host's `ask_user` only asks a question.
     """
     mode = value_at(host.metadata, "params", "tool_approval_mode")
-    if _is_builtin(host, "ask_user"):
+    if host.is_builtin("ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
@@ -18190,38 +19486,13 @@ def build_approver(
     )
 
 
-def _is_builtin(host: HostContext, name: str) -> bool:
-    """Say whether a tool is one of the host's own."""
-    return bool(value_at(host.tools, name, "type") == "builtin")
-
-
-_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
-_HOUR = 3600.0
-
-
-def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
-    """Return the seconds of the host's own tools that may take minutes by design."""
-    return [(name, _HOUR) for name in _LONG_RUNNING if _is_builtin(host, name)]
-
-
-_OWN_NAME = "function_name"
-"""The host's variable in the function of a server's tool: its name on the server."""
-
-
 def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the name that a tool has in its toolkit or on its server.
+    """Return the names that a tool has in its toolkit or on its server.
 
     The host puts an id in front of a name that another tool has, and of all names of an
     MCP server (docs/reference/open-webui.md, "Tools of the host").
     """
-    wrapped = host.tools.get(name, {}).get("callable")
-    function = getattr(wrapped, "__function__", wrapped)
-    names = [str(getattr(function, "__name__", ""))]
-    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    if _OWN_NAME in variables:
-        cells: Any = getattr(function, "__closure__", None)
-        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
-    return names
+    return function_names(host.tools.get(name, {}).get("callable"))
 
 
 _SHOWN_HALF = 2000
@@ -18268,6 +19539,118 @@ def _ask_in_page(event_call: EventCall) -> Ask:
         return await event_call({"type": "confirmation", "data": data}) is True
 
     return ask
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.result_files
+#
+# The files of a tool's result, split between the model, the chat and the page.
+# --------------------------------------------------------------------------------------
+
+
+StoreImage = Callable[[str], Awaitable[str]]
+"""Stores a picture, given as a data URL; returns its address."""
+
+_STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
+"""The address of a stored picture in a chat."""
+
+
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    pictures = list[_Picture]()
+    shown = list[JsonObject]()
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        picture = await _read_picture(url, store, user)
+        pictures.append(picture)
+        if picture.is_on_card and picture.fits(has_row):
+            shown.append({**file, "url": picture.address})
+    readable = [picture for picture in pictures if picture.is_readable]
+    for picture in pictures:
+        if not picture.is_readable:
+            text += f"\n{picture.part['text']}"
+    stored = [
+        {"type": "input_image", "image_url": picture.address}
+        for picture in readable
+        if picture.fits(has_row)
+    ]
+    output = append_images(text, [picture.part for picture in readable])
+    return output, {"files": shown, "stored": stored}
+
+
+class _Picture(NamedTuple):
+    """A picture of a result, as the model gets it."""
+
+    url: str
+    """As it came."""
+    address: str
+    """As it is shown: of the stored file, if the host stored it."""
+    part: Item
+    """An image, or a text that says why there is none."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the model sees it."""
+        return item_type(self.part) == "input_image"
+
+    @property
+    def is_on_card(self) -> bool:
+        """Whether the card shows it beside the output."""
+        return self.address == self.url or not self.is_readable
+
+    def fits(self, has_row: bool) -> bool:
+        """Say whether it can be written: a row holds no picture whole."""
+        return not (has_row and self.address.startswith("data:"))
+
+
+async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
+    """Return a picture at an address, which is stored if it came whole."""
+    address = await store(url) if url.startswith("data:") else url
+    return _Picture(url, address, await _read_image(address, user))
+
+
+async def _read_image(address: str, user: HostUser | None) -> Item:
+    """Return a tool's picture in the same bytes as the next turn will read it."""
+    match = _STORED_ADDRESS.match(address)
+    file = await readable_file(match[1], user) if match else None
+    held = await read_file(file, image_data_url) if file else address
+    return tool_image(held or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.tools
+#
+# Runs Open WebUI's tools in the same way as the host does.
+#
+# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
+# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
+# pass through the host's own functions, so that files, embeds, sources and terminals look
+# the same.
+# --------------------------------------------------------------------------------------
+
+
+_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
+    """Return the seconds of the host's own tools that may take minutes by design."""
+    return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
 
 
 _CITED = (
@@ -18348,7 +19731,7 @@ class HostTools:
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
         own = self._own_name(name)
-        return own == "ask_user" and _is_builtin(self._host, own)
+        return own == "ask_user" and self._host.is_builtin(own)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
@@ -18391,20 +19774,18 @@ class HostTools:
     async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
         """Run a tool where it has to run.
 
-        The host wraps sync tools in coroutine functions that never wait; on the event
-        loop they would block every chat. A thread that exceeds its limit cannot be
-        stopped; it keeps its place until it ends.
+        A thread that exceeds its limit cannot be stopped; it keeps its place until it
+        ends.
         """
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
         function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
-            return await _server_result(function, params)
-        bare = getattr(function, "__function__", None)
-        if bare is None or inspect.iscoroutinefunction(bare):
+            return await call_server(function, params)
+        if not is_blocking(function):
             return await function(**params)
-        work = partial(copy_context().run, _run_at_once, function, params)
+        work = partial(copy_context().run, run_at_once, function, params)
         user_id = self._user.user_id
         threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
@@ -18445,50 +19826,12 @@ class HostTools:
         return ToolResult(output, _is_error_text(text), filled)
 
 
-async def _server_result(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
-) -> Any:
-    """Return what an MCP server says, also of a call that failed.
-
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
-    """
-    try:
-        return await function(**params)
-    except Exception as error:
-        if type(error) is Exception:
-            return {"error": str(error)}
-        raise
-
-
-def _run_at_once(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
-) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
-    coroutine = function(**params)
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    coroutine.close()
-    raise RuntimeError("a tool that claims to be synchronous waited")
-
-
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.request
 #
-# What a request has beside the chat: tools, settings, parameters; and that of a task.
-#
-# Titles, tags and the like get a small request without tools or stored items.
+# What a request has beside the chat: tools, settings, parameters.
 # --------------------------------------------------------------------------------------
 
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
 
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
@@ -18526,8 +19869,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
-    rows = call.host.tools
-    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -18617,15 +19959,13 @@ def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, A
     caller = call.caller
     valves = call.valves
     tier = call.config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
+    compaction = compaction_settings(valves.COMPACTION_TOKENS, call.endpoint)
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if compacts else None,
+        "context_management": compaction,
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
@@ -18646,8 +19986,11 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         call.log.warn,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
+        budget=Budget(
+            # One round more in which the model hears of the limit.
+            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
+            calls=valves.MAX_TOOL_CALLS,
+        ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
@@ -18663,55 +20006,6 @@ def tool_user(call: CheckedCall) -> ToolUser:
         threads=call.threads,
         account=call.account,
     )
-
-
-def build_task_request(call: CheckedCall) -> PreparedRequest:
-    """Return the request for a title, tags or the like; raises InvalidRequest."""
-    require_floor()
-    model = _task_model(call)
-    request = task_request(model, call.messages, call.body, call.caller.task)
-    repairs = learned_repairs(call, request.model)
-    request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, call.endpoint)
-    limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, origin, limits)
-
-
-def _task_model(call: CheckedCall) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
-    valves = call.valves
-    wanted = valves.TASK_MODEL.strip()
-    chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
-        model = call.resolve(wanted)
-        if _task_lack(call.endpoint, model.id) not in call.capabilities:
-            return model
-    return call.model
-
-
-def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
-    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
-    call = prepared.call
-    model = prepared.request.model
-    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
-    is_missing = ended.ending.code == "model_not_found"
-    is_refused = is_missing or ended.trace.status in (403, 404)
-    is_stopped = ended.ending.code in SAFETY_STOPS
-    if not is_refused or is_stopped or model == call.model.id:
-        return False
-    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
-        call.log.warn(
-            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        )
-    return True
-
-
-def _task_lack(endpoint: Endpoint, model: str) -> str:
-    """Return the text that remembers that a key may not use a model for tasks."""
-    return f"{endpoint.account()} {model} task"
 
 
 # --------------------------------------------------------------------------------------
@@ -18780,7 +20074,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         sent=chat.sent,
         records=chat.records,
         reason=reason,
-        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
+        notices=(tools.notice, svg_notice(chat.parts), cut_notice(chat.parts)),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 
@@ -19009,254 +20303,59 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.present.costs
+# owui_manifold.prepare.tasks
 #
-# What responses cost.
+# The request of a task: titles, tags and the like, without tools or stored items.
 # --------------------------------------------------------------------------------------
 
 
-def cost_of_responses(
-    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
-    """Return what responses with this output cost; None if it cannot be known.
+def build_task_request(call: CheckedCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
+    require_floor()
+    model = _task_model(call)
+    request = task_request(model, call.messages, call.body, call.caller.task)
+    repairs = learned_repairs(call, request.model)
+    request = request.model_copy(update={"repairs": repairs})
+    origin = origin_at(model.family, call.endpoint)
+    limits = run_limits(call.config.expert, model)
+    return PreparedRequest(call, request, origin, limits)
 
-    Other servers do not say which tier served a response: it is the one asked for.
+
+def _task_model(call: CheckedCall) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    A server other than OpenAI's may not have the default model.
     """
+    valves = call.valves
+    wanted = valves.TASK_MODEL.strip()
+    chosen = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
+        model = call.resolve(wanted)
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
+            return model
+    return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call = prepared.call
-    request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
-        return None
-    facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)
+    model = prepared.request.model
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
+        call.log.warn(
+            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
+        )
+    return True
 
 
-# --------------------------------------------------------------------------------------
-# owui_manifold.present.report
-#
-# What the log and the current user are told about a run: its request and its end.
-# --------------------------------------------------------------------------------------
-
-
-_UNAUTHORIZED = 401
-_WRONG_OWN_KEY = (
-    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
-)
-_INTERNAL_ERROR = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "the error id."
-)
-
-
-def report_request(prepared: PreparedRequest) -> None:
-    """Log that a request is about to be sent, without any of its text."""
-    request = prepared.request
-    call = prepared.call
-    call.log.line(
-        "DEBUG",
-        f"request to {prepared.call.endpoint.host}: {request.model}, "
-        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
-    )
-    missing, errors = _missing_features(prepared)
-    if missing:
-        reason = "left out, not known to the API or not taken by the model"
-        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
-    for error in errors:
-        call.warn_once(f"user {call.caller.user_id}: {error}")
-    if call.config.expert.writes_audit_log():
-        call.log.audit(_audited(prepared).request_line())
-
-
-_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
-"""What is logged of why the prompt cache missed."""
-
-
-def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, a failure with its error id."""
-    call = prepared.call
-    trace = ended.trace
-    ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
-    )
-    _audit_end(prepared, ended)
-    _report_removals(call, trace.removed)
-    if not call.config.expert.prompt_cache_diagnostics:
-        ended = ended._replace(trace=trace._replace(response_id=""))
-    elif trace.cache:
-        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
-        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
-    if ended.ending.is_failure:
-        ended = ended._replace(ending=_reported_failure(call, ended, trace))
-    else:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-    return _add_cost(prepared, ended)
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
-    """Write a run's end to the audit log, if that is on."""
-    call = prepared.call
-    if not call.config.expert.writes_audit_log():
-        return
-    audited = _audited(prepared)
-    if ended.ending.kind in ("completed", "incomplete"):
-        line = audited.success_line(ended.trace.model)
-    else:
-        line = audited.error_line(ended.trace.error, ended.trace.status)
-    call.log.audit(line)
-
-
-def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
-    """Log a failure; return it with the message to show.
-
-    Administrators also see what the server said. `trace` still has the response id.
-    """
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
-    param = api_word(error.param)
-    answer = server_message(
-        call.config.secrets, f"{trace.subject} {error.message}".strip()
-    )
-    call.log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, {_ids_in_log(trace)}. {answer}",
-    )
-    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
-    own_key_is_wrong = key_is_wrong and call.config.own_key
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    message = _with_error_id(call.log, message)
-    if call.caller.is_admin:
-        message = f"{message} {answer}".strip()
-    return ended.ending._replace(sentence=message)
-
-
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
-
-
-_MANY_TOKENS = 4000
-_SOME_TOKENS = 1000
-_CHARACTERS_OF_A_TOKEN = 4
-
-
-def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools."""
-    request = prepared.request
-    usage = ended.usage
-    questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or questions > 1:
-        return ""
-    tools = request.tools or ()
-    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
-    tokens = min(size * len(ended.usages), usage.input)
-    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
-        return ""
-    count = f"{round(tokens, -2):,}"
-    return f"about {count} tokens describe {len(tools)} tools"
-
-
-def _explained_ending(ended: RunDone) -> Ending:
-    """Return how a run ended: why it did, if there is nothing to read or to see."""
-    ending = ended.ending
-    output = ended.output
-    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
-        return ending
-    if ending.kind == "completed":
-        ends_with_call = output and is_call_output(output[-1])
-        reason = "only_calls" if ends_with_call else "no_answer"
-        return ending_of_incomplete(reason)
-    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
-    return ending
-
-
-def _is_seen(item: Item) -> bool:
-    """Say whether the page shows an item as an answer."""
-    if item_type(item) == "message":
-        return bool(message_text(item).strip()) and not is_commentary(item)
-    return has_image(item) or is_code(item)
-
-
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(secrets: Iterable[str], text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
-    shown = redacted[:_MAX_SHOWN_TEXT]
-    return f"The server said: {shown}" if shown else ""
-
-
-def report_exception(log: RunLog, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        log.warn(f"nothing was sent: {error}")
-        return _with_error_id(log, str(error))
-    log.line("ERROR", describe_exception(error))
-    return _with_error_id(log, _INTERNAL_ERROR)
-
-
-def _with_error_id(log: RunLog, sentence: str) -> str:
-    return f"{sentence} (Error id: {log.run_id})"
-
-
-def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
-    call = prepared.call
-    config = call.config
-    if call.caller.task:
-        return [], []
-    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
-    chosen = {name: word for name, word in words.items() if word}
-    return unsent_parameters({**chosen, **call.body}, prepared.request)
-
-
-def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
-    if not removed:
-        return
-    is_intended = removed.keys() <= {"turn_boundary"}
-    if not is_intended:
-        call.capabilities.count_dropped(removed)
-    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-    level = "DEBUG" if is_intended else "WARNING"
-    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
-
-
-def _audited(prepared: PreparedRequest) -> AuditedRequest:
-    """Return what the audit log writes about a request."""
-    payload = prepared.request.payload()
-    host = prepared.call.endpoint.host
-    return AuditedRequest(payload, host, prepared.call.log.run_id)
-
-
-def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
-    if not prepared.call.config.shows_cost or not ended.usages:
-        return ended
-    cost = cost_of_responses(prepared, ended.usages, ended.output)
-    return ended._replace(cost=cost)
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    """Return the text that remembers that a key may not use a model for tasks."""
+    return f"{endpoint.account()} {model} task"
 
 
 # --------------------------------------------------------------------------------------
@@ -19309,7 +20408,7 @@ def _response_head(caller: Caller) -> tuple[str, int, str]:
 
 
 _HOW = (
-    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
+    "Open WebUI runs this model's tools in its legacy way: before it asks the model, "
     "and without its reasoning."
 )
 _ADVICE = (
@@ -19386,6 +20485,201 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     if call.account:
         notices += call.account.limits.notices()
     return list(filter(None, [*notices, *prepared.notices]))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.present.costs
+#
+# What responses cost.
+# --------------------------------------------------------------------------------------
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
+    call = prepared.call
+    request = prepared.request
+    own = call.config.prices
+    if isinstance(own, InvalidRequest):
+        return None
+    facts = call.resolve(request.model).facts
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    asked = request.service_tier or ""
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
+    return cost_of_run(usages, facts, output, utc_today(), call.endpoint.host)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.present.report
+#
+# What the log and the current user are told about a run: its request and its end.
+# --------------------------------------------------------------------------------------
+
+
+_UNAUTHORIZED = 401
+_WRONG_OWN_KEY = (
+    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
+)
+
+
+def report_request(prepared: PreparedRequest) -> None:
+    """Log that a request is about to be sent, without any of its text."""
+    request = prepared.request
+    call = prepared.call
+    call.log.line(
+        "DEBUG",
+        f"request to {prepared.call.endpoint.host}: {request.model}, "
+        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
+    )
+    missing, errors = _missing_features(prepared)
+    if missing:
+        reason = "left out, not known to the API or not taken by the model"
+        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
+    for error in errors:
+        call.warn_once(f"user {call.caller.user_id}: {error}")
+    if call.config.expert.writes_audit_log():
+        call.log.audit(_audited(prepared).request_line())
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+"""What is logged of why the prompt cache missed."""
+
+
+def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Log how a run ended; return it with its cost, a failure with its error id."""
+    call = prepared.call
+    trace = ended.trace
+    ended = ended._replace(
+        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+    )
+    _audit_end(prepared, ended)
+    _report_removals(call, trace.removed)
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended))
+    else:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    if not call.config.expert.prompt_cache_diagnostics:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.note(f"prompt cache: {', '.join(details)}")
+    return _add_cost(prepared, ended)
+
+
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
+    """Write a run's end to the audit log, if that is on."""
+    call = prepared.call
+    if not call.config.expert.writes_audit_log():
+        return
+    audited = _audited(prepared)
+    if ended.ending.kind in ("completed", "incomplete"):
+        line = audited.success_line(ended.trace.model)
+    else:
+        line = audited.error_line(ended.trace.error, ended.trace.status)
+    call.log.audit(line)
+
+
+def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
+    """Log a failure; return it with the message to show."""
+    is_unauthorized = ended.trace.status == _UNAUTHORIZED
+    key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
+    own_key_is_wrong = key_is_wrong and call.config.own_key
+    return report_failure(
+        call.log,
+        ended,
+        PIPE_SHELL,
+        is_admin=call.caller.is_admin,
+        message=_WRONG_OWN_KEY if own_key_is_wrong else "",
+    )
+
+
+_MANY_TOKENS = 4000
+_SOME_TOKENS = 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
+    """Return what explains a large number at a chat's first answer: its tools."""
+    request = prepared.request
+    usage = ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or questions > 1:
+        return ""
+    tools = request.tools or ()
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f"about {count} tokens describe {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    ending = ended.ending
+    output = ended.output
+    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
+        return ending
+    if ending.kind == "completed":
+        ends_with_call = output and is_call_output(output[-1])
+        reason = "only_calls" if ends_with_call else "no_answer"
+        return ending_of_incomplete(reason)
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
+
+
+def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
+
+
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    call = prepared.call
+    config = call.config
+    if call.caller.task:
+        return [], []
+    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
+    chosen = {name: word for name, word in words.items() if word}
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
+
+
+def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
+    if not removed:
+        return
+    is_intended = removed.keys() <= {"turn_boundary"}
+    if not is_intended:
+        call.capabilities.count_dropped(removed)
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    level: LogLevel = "DEBUG" if is_intended else "WARNING"
+    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
+
+
+def _audited(prepared: PreparedRequest) -> AuditedRequest:
+    """Return what the audit log writes about a request."""
+    payload = prepared.request.payload()
+    host = prepared.call.endpoint.host
+    return AuditedRequest(payload, host, prepared.call.log.run_id)
+
+
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of a run with its cost, if it is shown and can be known."""
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)
 
 
 # --------------------------------------------------------------------------------------
@@ -19500,16 +20794,16 @@ def counted_run(
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
-def event_words(event: RunEvent) -> tuple[str | None, ...]:
-    """Return what an event is, and of the last one how the run ended, and the model."""
+def event_words(event: RunEvent) -> EventWords:
+    """Return what an event is for the filter."""
     match event:
         case TextDelta(kind="text" | "refusal"):
-            return ("text",)
+            return EventWords("text")
         case Status(trial=trial):
-            return ("recovery" if trial else "retry",)
+            return EventWords("recovery" if trial else "retry")
         case RunDone(ending, trace=trace):
-            return "end", ending.kind, ending.code, trace.model
-    return ()
+            return EventWords("end", ending.kind, ending.code, trace.model)
+    return EventWords()
 
 
 class _RunCounts:
@@ -19532,7 +20826,12 @@ class _RunCounts:
         self._counted = len(usages)
         self._characters = None
         total = reduce(add_usage, new, None) or Usage()
-        counts = (len(new), total.input, total.cached, total.output)
+        counts = ResponseCounts(
+            requests=len(new),
+            input=total.input,
+            cached=total.cached,
+            output=total.output,
+        )
         cost = cost_of_responses(prepared, new, output)
         return self._account.count_responses(prepared.request.model, counts, cost)
 
@@ -19564,8 +20863,8 @@ _FEW = 32
 _LAST_TRIES = 3
 """In each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
-    "Open WebUI refused to store the items that this chat does not show: later turns go "
-    "on without them. Its database may be locked or full."
+    "Open WebUI could not store this chat's hidden data: later turns continue without "
+    "it. Its database may be locked or full."
 )
 
 
@@ -19874,7 +21173,7 @@ class ArtifactStore:
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
-                stored = await self._store(picture_name(kind), content)
+                stored = await self._store(image_name(kind), content)
                 files += [stored] if stored else []
                 notes += [] if stored else [_NOT_STORED.format("The image")]
         return _made_card(files=files, notes=notes)
@@ -19984,39 +21283,82 @@ async def answer_events(
     """
     check_limits(prepared)
     call = prepared.call
-    records = _answer_records(prepared)
-    citations = Citations(source_keys(call.host.metadata.get("sources")))
-    cite = citations.feed if call.caller.host_reads else _uncited
+    answer = _Answer(prepared, connections)
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
-    # Nobody reads the stream while a file is fetched: it takes half of its patience.
-    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
-    artifacts = ArtifactStore(call, connections, patience)
-    trials = RunTrials()
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
     events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
-        async for arrived in events:
-            for line in lines.note(arrived):
+        async for event in events:
+            for line in lines.note(event):
                 yield line
-            repaired = await _remember(prepared, records, trials.note(arrived))
-            event = await artifacts.stored(_without_reason(call, arrived))
-            for cited in cite(event) if event else ():
-                for shown in await records.take(cited):
-                    yield shown
-            for record in repaired:
-                yield record
+            for shown in await answer.shown(event):
+                yield shown
             if isinstance(event, RunDone):
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
 
 
-def _uncited(event: RunEvent) -> Iterable[CitedEvent]:
-    """Return an event as it is: plain clients get the model's own texts."""
-    return (event,)
+class _Answer:
+    """What becomes of the events of one run, and what is stored of them."""
+
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        call = prepared.call
+        self._prepared = prepared
+        self._trials = RunTrials()
+        # Nobody reads the stream while a file is fetched: it takes half of its patience.
+        patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+        self._artifacts = ArtifactStore(call, connections, patience)
+        self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        self._records = _answer_records(prepared)
+
+    async def shown(self, event: RunEvent) -> list[AnswerEvent]:
+        """Return what is shown for an event: the event too, but for the run's end."""
+        repaired = await self._remember(self._trials.note(event))
+        stored = await self._artifacts.stored(self._without_reason(event))
+        shown = list[AnswerEvent]()
+        if stored is not None:
+            for cited in self._cited(stored):
+                shown += await self._records.take(cited)
+        return [*shown, *repaired]
+
+    def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return an event with its sources; plain clients get the model's own texts."""
+        if self._prepared.call.caller.host_reads:
+            return self._citations.feed(event)
+        return (event,)
+
+    def _without_reason(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event as people see it."""
+        if not isinstance(event, Status):
+            return event
+        call = self._prepared.call
+        reason = server_message(call.log, event.reason)
+        call.log.warn(f"{event.sentence} {reason}".strip())
+        return Status(event.sentence)
+
+    async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
+        """Remember what made a request acceptable: for its chat, or for its server.
+
+        Returns what is shown for those of the chat.
+        """
+        prepared = self._prepared
+        call = prepared.call
+        scope = repair_scope(call, prepared.request.model)
+        has_row = prepared.stored is not None
+        shown = list[StoredRecord]()
+        for trial in confirmed:
+            repair = trial.repair
+            if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
+                if trial.is_lasting:
+                    shown += await self._records.add_repair(repair)
+            else:
+                configured = partial(is_as_configured, prepared)
+                call.capabilities.repairs.learn(scope, trial, configured)
+        return shown
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
@@ -20059,37 +21401,6 @@ def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
 def _new_record() -> tuple[str, int]:
     """Return the id of a new record, and the time in Unix seconds."""
     return new_ulid(), unix_seconds()
-
-
-def _without_reason(call: CheckedCall, event: RunEvent) -> RunEvent:
-    """Log what happens before an answer; return the event as people see it."""
-    if not isinstance(event, Status):
-        return event
-    reason = server_message(call.config.secrets, event.reason)
-    call.log.warn(f"{event.sentence} {reason}".strip())
-    return Status(event.sentence)
-
-
-async def _remember(
-    prepared: PreparedRequest, records: AnswerRecords, confirmed: Sequence[Trial]
-) -> list[StoredRecord]:
-    """Remember what made a request acceptable: for its chat, or for its server.
-
-    Returns what is shown for those of the chat.
-    """
-    call = prepared.call
-    scope = repair_scope(call, prepared.request.model)
-    shown = list[StoredRecord]()
-    for trial in confirmed:
-        repair = trial.repair
-        has_row = prepared.stored is not None
-        if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
-            if trial.is_lasting:
-                shown += await records.add_repair(repair)
-        else:
-            configured = partial(is_as_configured, prepared)
-            call.capabilities.repairs.learn(scope, trial, configured)
-    return shown
 
 
 # --------------------------------------------------------------------------------------
@@ -20155,7 +21466,7 @@ class _Diagnostics:
     async def lines(self) -> AsyncGenerator[str, None]:
         host = self._endpoint.host
         name = self._model.name
-        yield f"The set-up of this pipe, tried with {name} at {host}:\n"
+        yield f"The setup of this pipe, tested with {name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
@@ -20185,7 +21496,8 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
-            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
+            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
@@ -20212,8 +21524,9 @@ class _Diagnostics:
                 if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
-        answered = ended.ending.kind in ("completed", "incomplete")
-        return remedy if answered else ended.ending.sentence
+        if ended.ending.kind in ("completed", "incomplete"):
+            return remedy
+        return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
@@ -20276,36 +21589,63 @@ async def answer_with_failover(
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
     `prepared` is for the first of the `endpoints`; `check` returns the call at the one
-    that is chosen then. A record waits for the next event: that of a failure is not stored.
+    that is chosen then.
     """
-    begun = False
-    home = _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account):
+    origin = _last_origin(prepared)
+    if origin and endpoints.return_to(origin.endpoint, origin.account):
         prepared = await build_chat_request(await check())
     while True:
-        if home:
-            loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
-            if loss:
-                yield Status(loss)
+        if origin:
+            lost = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
+            if lost:
+                yield Status(lost)
+        attempt = _Attempt(endpoints)
+        answer = attempt.events(answer_events(prepared, connections))
+        async with aclosing(answer) as events:
+            async for event in events:
+                yield event
+        if not attempt.failure_notice:
+            return
+        yield Status(attempt.failure_notice)
+        prepared = await build_chat_request(await check())
+
+
+class _Attempt:
+    """The answer of one endpoint, or its failure before the answer begins."""
+
+    def __init__(self, endpoints: EndpointQueue) -> None:
+        self._endpoints = endpoints
+        self.failure_notice = ""
+        """What to say before the next endpoint is asked; empty if this one answered."""
+
+    async def events(
+        self, answer: AsyncGenerator[AnswerEvent, None]
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield the events of an answer, but not the end of one that failed at once.
+
+        A record waits for the next event: that of a failure is not stored.
+        """
+        begun = False
         held = list[AnswerEvent]()
-        async with aclosing(answer_events(prepared, connections)) as events:
+        async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    ending = event.ending
-                    status = event.trace.status or 0
-                    notice = endpoints.mark_failed(ending.kind, ending.code, status)
-                    if notice:
-                        break
+                    self.failure_notice = self._chosen_next(event)
+                    if self.failure_notice:
+                        return
                 held.append(event)
-                if not isinstance(event, StoredRecord):
-                    begun = begun or not isinstance(event, Status)
-                    for held_event in held:
-                        yield held_event
-                    held.clear()
-            else:
-                return
-        yield Status(notice)
-        prepared = await build_chat_request(await check())
+                if isinstance(event, StoredRecord):
+                    continue
+                begun = begun or not isinstance(event, Status)
+                for held_event in held:
+                    yield held_event
+                held.clear()
+
+    def _chosen_next(self, ended: RunDone) -> str:
+        """Choose the next endpoint if this one failed; return what to say, or nothing."""
+        ending = ended.ending
+        status = ended.trace.status or 0
+        return self._endpoints.mark_failed(ending.kind, ending.code, status)
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
@@ -20362,24 +21702,25 @@ class Pipe:
 
         The host replaces `self.valves` at every call.
         """
-        valves = self.valves
-        host = await allowed_features(__metadata__ or {}, __user__ or {})
-        config = read_config(valves, __user__, host)
+        user = __user__ or {}
+        metadata = __metadata__ or {}
+        allowed = await allowed_features(metadata, user)
+        config = read_config(self.valves, user, allowed)
         call = PipeCall(
-            body,
-            read_caller(body, __user__, __metadata__, __task__),
-            config,
-            self._capabilities,
-            RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
-            HostContext(
-                __tools__ or {},
-                __request__,
-                __metadata__ or {},
-                __event_call__,
-                __event_emitter__,
+            body=body,
+            caller=read_caller(body, user, metadata, __task__),
+            config=config,
+            capabilities=self._capabilities,
+            log=RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
+            host=HostContext(
+                tools=__tools__ or {},
+                request=__request__,
+                metadata=metadata,
+                event_call=__event_call__,
+                event_emitter=__event_emitter__,
             ),
-            self._threads,
-            __user__ or {},
+            threads=self._threads,
+            user=user,
         )
         if call.caller.task:
             return await self._do_task(call)
@@ -20403,7 +21744,7 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call.log, error))
+            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
@@ -20416,7 +21757,7 @@ class Pipe:
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            return error_chunk(report_exception(call.log, error))
+            return error_chunk(report_exception(call.log, error, PIPE_SHELL))
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
@@ -20432,7 +21773,7 @@ class Pipe:
         try:
             text = await self._task_text(await check_call(call))
         except Exception as error:
-            report_exception(call.log, error)
+            report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:

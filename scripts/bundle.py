@@ -17,20 +17,23 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build or check all bundles; the exit status."""
+    """Build or check all bundles; return the exit status."""
     parser = argparse.ArgumentParser(
         description="Build the bundles from their modules."
     )
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(arguments).check
-    complaints = [_bring_up_to_date(target, check) for target in TARGETS]
-    for complaint in filter(None, complaints):
-        print(complaint, file=sys.stderr)
-    return 1 if any(complaints) else 0
+    exit_status = 0
+    for target in TARGETS:
+        complaint = _bring_up_to_date(target, check)
+        if complaint:
+            print(complaint, file=sys.stderr)
+            exit_status = 1
+    return exit_status
 
 
 def _bring_up_to_date(target: Target, check: bool) -> str:
-    """What stands against this bundle; nothing when it is current or now written.
+    """Return what stands against a bundle; nothing if it is current or now written.
 
     Modules are made when they are first needed, so a bundle whose entry module does
     not exist yet is no complaint.

@@ -33,7 +33,7 @@ class Package:
     """A variable of the environment that names something to be used instead."""
 
     def is_missing(self) -> bool:
-        """None of the programs is there, and nothing is to be used instead."""
+        """Say whether no program is there, and nothing is to be used instead."""
         if os.environ.get(self.variable):
             return False
         return not any(shutil.which(name) or glob.glob(name) for name in self.programs)

@@ -29,7 +29,7 @@ Written by `scripts/directives.py`: the first digits of the SHA-256 of each text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the table; the exit status."""
+    """Write or check the table; return the exit status."""
     parser = argparse.ArgumentParser(description="Write the table of wishes.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(arguments).check
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def chunks(root: Path) -> Iterator[str]:
-    """The scripts of the pages that hold words, of every installed host."""
+    """Yield the scripts of the pages that hold words, of every installed host."""
     for folder in root.glob(CHUNKS):
         for path in folder.rglob("*.js"):
             text = path.read_text("utf-8")
@@ -54,17 +54,20 @@ def chunks(root: Path) -> Iterator[str]:
 
 
 def module(texts: Iterable[str]) -> str:
-    """The source of the table."""
+    """Return the source of the table."""
     rows = list(texts)
-    tables = (_constant(name, words(wish, rows)) for name, wish in WISHES.items())
-    return _MODULE + "".join(tables)
+    tables = [_constant(name, words(wish, rows)) for name, wish in WISHES.items()]
+    return "".join([_MODULE, *tables])
 
 
 def words(wish: str, texts: Iterable[str]) -> set[str]:
-    """What the page says for a wish; without a translation it says it in English."""
+    """Return what the page says for a wish, in English without a translation."""
     entry = re.compile(rf'"{wish}":\s*("(?:[^"\\]|\\.)*")')
-    found = {json.loads(match) for text in texts for match in entry.findall(text)}
-    return {wish, *found} - {""}
+    sayings = {wish}
+    for text in texts:
+        sayings |= {json.loads(quoted) for quoted in entry.findall(text)}
+    sayings.discard("")
+    return sayings
 
 
 def _constant(name: str, texts: Iterable[str]) -> str:

@@ -40,13 +40,13 @@ def main() -> int:
         write_outcomes(arguments.write, outcomes)
         return 0
     golden = read_outcomes(arguments.compare, arguments.cases)
-    found = differences(golden, outcomes)
-    for difference in found[: arguments.differences]:
+    found_differences = differences(golden, outcomes)
+    for difference in found_differences[: arguments.differences]:
         print(difference.text(arguments.lines), end="\n\n")
-    hidden = len(found) - arguments.differences
+    hidden = len(found_differences) - arguments.differences
     if hidden > 0:
         print(f"... and {hidden} more differences, each in fewer cases\n")
-    names = {name for difference in found for name in difference.cases}
+    names = {name for difference in found_differences for name in difference.cases}
     print(f"{len(names)} cases differ." if names else "Nothing differs.")
     return 1 if names else 0
 

@@ -17,18 +17,26 @@ class InstallationError(Exception):
     """Something that is needed could not be installed."""
 
 
+def _at_work() -> str:
+    return "at work"
+
+
 def run_installer(
     what: str,
     command: list[str],
     log: Path,
     progress: Progress,
-    state: Callable[[], str] = lambda: "at work",
+    state: Callable[[], str] = _at_work,
 ) -> None:
     """Run a command to its end; `state` says how far it has come."""
-    if _run(command, log, lambda: progress.show(state())):
+
+    def show() -> None:
+        progress.show(state())
+
+    if _run(command, log, show):
         progress.end("failed")
-        said = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
-        raise InstallationError(FAILED.format(what=what, log="\n".join(said)))
+        last_lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        raise InstallationError(FAILED.format(what=what, log="\n".join(last_lines)))
 
 
 def _run(command: list[str], log: Path, show: Callable[[], None]) -> int:

@@ -25,7 +25,7 @@ from live_cases import Case, list_cases
 
 Item = dict[str, Any]
 OPENAI = "https://api.openai.com/v1"
-MOST_DOLLARS = 0.5
+MAX_DOLLARS = 0.5
 PRICES = {
     "gpt-6-luna": (0.10, 0.50),
     "gpt-5.6-luna": (0.20, 1.20),
@@ -38,7 +38,7 @@ HELD = "held"
 DIFFERS = "differs"
 UNTRIED = "could not be tried"
 VERDICTS = (HELD, DIFFERS, UNTRIED)
-MOST_MESSAGE_CHARACTERS = 300
+MAX_MESSAGE_CHARACTERS = 300
 SECRETS = re.compile(
     r"sk-[\w*.-]+|\b(?:org|proj|req|user|resp)[-_][\w-]+|[\w.+-]+@[\w-]+\.[\w.]+"
     r"|[A-Za-z0-9+/_=-]{40,}"
@@ -155,7 +155,7 @@ async def run_cases(
     cases: Sequence[Case],
     base_url: str,
     key: str,
-    limit: float = MOST_DOLLARS,
+    limit: float = MAX_DOLLARS,
     *,
     all_of_them: bool = False,
     on_result: Callable[[Result], object] = _ignore_result,
@@ -252,7 +252,7 @@ def _show(outcome: Outcome) -> str:
 def redact(text: str) -> str:
     """Return a server's words on one line, without keys, ids and encrypted content."""
     line = " ".join(SECRETS.sub("…", text).split())
-    return line.replace("|", "/")[:MOST_MESSAGE_CHARACTERS]
+    return line.replace("|", "/")[:MAX_MESSAGE_CHARACTERS]
 
 
 def write_report(results: Sequence[Result], base_url: str) -> str:
@@ -297,7 +297,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--base-url", default=OPENAI, help="another server's address")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--list", action="store_true", help="print the cases only")
-    parser.add_argument("--limit", type=float, default=MOST_DOLLARS, help="US dollars")
+    parser.add_argument("--limit", type=float, default=MAX_DOLLARS, help="US dollars")
     parser.add_argument("--report", type=Path, default=Path("live-report.md"))
     return parser.parse_args(arguments)
 
@@ -314,7 +314,7 @@ def main() -> int:
     if not key:
         print("Set OPENAI_API_KEY to a key of the API.", file=sys.stderr)
         return 2
-    limit = min(options.limit, MOST_DOLLARS)
+    limit = min(options.limit, MAX_DOLLARS)
     dollars = min(sum(map(estimate_dollars, cases)), limit)
     print(f"{len(cases)} cases, at most {dollars:.2f} US dollars; {options.base_url}")
     if not options.yes and input("Go on? (y/n) ").strip().lower() not in ("y", "yes"):

@@ -188,7 +188,9 @@ async def try_server(
 def make_pipe(built: ModuleType, url: str, served: Served, mode: str) -> Any:
     """Return a pipe that has this server, in this mode."""
     pipe = built.Pipe()
-    models = ", ".join(filter(None, (served.model, served.missing)))
+    models = served.model
+    if served.missing:
+        models += f", {served.missing}"
     pipe.valves = built.Pipe.Valves(
         BASE_URL=f"{url}/v1", API_KEY=KEY, MODEL_ID=models, COMPATIBILITY=mode
     )
@@ -252,8 +254,8 @@ async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> 
 @contextlib.asynccontextmanager
 async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
     """Run gpt-oss's own server."""
-    place = f"lib/*/site-packages/litellm/*/*/{VOCABULARY}"
-    [vocabulary] = OTHERS.directory.glob(place)
+    pattern = f"lib/*/site-packages/litellm/*/*/{VOCABULARY}"
+    [vocabulary] = OTHERS.directory.glob(pattern)
     shutil.copy(vocabulary, folder / "o200k_base.tiktoken")
     port = free_port()
     script = ROOT / "scripts/other_servers/serve_gpt_oss.py"

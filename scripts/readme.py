@@ -39,7 +39,7 @@ _TABLE = re.compile(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check every page that has a table; the exit status."""
+    """Write or check every page that has a table; return the exit status."""
     parser = argparse.ArgumentParser(description="Write the tables of the pages.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(arguments).check
@@ -59,8 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def current_pages() -> Iterator[tuple[Path, str]]:
-    """Each page with the text that it should have; raises KeyError for a table that
-    nobody makes, ValueError for one that no page shows."""
+    """Yield each page with the text that it should have.
+
+    Raises KeyError for a table that nobody makes, ValueError for one that no page shows.
+    """
     made = tables()
     pages = {page: page.read_text("utf-8") for page in sorted(DOCS.glob("*.md"))}
     shown = [
@@ -74,7 +76,7 @@ def current_pages() -> Iterator[tuple[Path, str]]:
 
 
 def tables() -> dict[str, str]:
-    """The text of every table, by its name."""
+    """Return the text of every table, by its name."""
     return {
         "valves": valves_table(Valves),
         "user-valves": valves_table(UserValves),
@@ -88,7 +90,7 @@ def tables() -> dict[str, str]:
 
 
 def with_tables(text: str, made: Mapping[str, str]) -> str:
-    """A text with its tables brought up to date; KeyError for an unknown one."""
+    """Return a text with current tables; raises KeyError for an unknown one."""
 
     def table(match: re.Match[str]) -> str:
         return f"{match['begin']}{made[match['name']]}{match['end']}"
@@ -97,7 +99,7 @@ def with_tables(text: str, made: Mapping[str, str]) -> str:
 
 
 def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
-    """One row for each setting: its name, its default, what the page says of it.
+    """Return a row for each setting: its name, its default, what the page says of it.
 
     `heading` stands above the names.
     """
@@ -109,7 +111,7 @@ def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
 
 
 def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
-    """One row for each message that a person can see, with all its causes."""
+    """Return a row for each message that a person can see, with all its causes."""
     causes: dict[str, list[str]] = {}
     for kind, by_code in sentences.items():
         for code, sentence in by_code.items():
@@ -123,37 +125,41 @@ def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def shown_cause(kind: str, code: str) -> str:
-    """An ending and the API's word for it, or the status of its answer."""
+    """Return an ending with the API's word for it, or the status of its answer."""
     if not code:
-        others = kind in ("incomplete", "failed", "refused")
-        return f"{kind.replace('_', ' ')}{', all others' if others else ''}"
+        words = kind.replace("_", " ")
+        has_codes = kind in ("incomplete", "failed", "refused")
+        return f"{words}, all others" if has_codes else words
     if not code.isdecimal():
         return f"{kind} `{code}`"
-    return f"HTTP {code}{'xx' if len(code) == 1 else ''}"
+    is_class = len(code) == 1  # 5 stands for 500 to 599
+    return f"HTTP {code}xx" if is_class else f"HTTP {code}"
 
 
 def shown_sentence(sentence: str) -> str:
-    """A sentence with dots where the words of one answer stand."""
-    return _PLACE.sub(
-        lambda place: " (…)" if place[1] in _IN_BRACKETS else "…", sentence
-    )
+    """Return a sentence with dots where the words of one answer stand."""
+    return _PLACE.sub(_dots, sentence)
+
+
+def _dots(match: re.Match[str]) -> str:
+    return " (…)" if match[1] in _IN_BRACKETS else "…"
 
 
 def shown_description(field: FieldInfo) -> str:
-    """What the page says, without the default, which has a column of its own."""
-    told, _, _ = (field.description or "").partition(" Default: ")
-    return told
+    """Return what the page says, without the default, which has its own column."""
+    before_default, _, _ = (field.description or "").partition(" Default: ")
+    return before_default
 
 
 def shown_default(field: FieldInfo) -> str:
-    """A default as a person reads it."""
+    """Return a default as a person reads it."""
     if isinstance(field.default, bool):
         return "on" if field.default else "off"
     return f"`{field.default}`" if field.default not in ("", None, ()) else "empty"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown."""
+    """Return a table of Markdown."""
     rule = ["---" for _ in head]
     lines = [head, rule, *rows]
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)

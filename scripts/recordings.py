@@ -78,14 +78,20 @@ def print_differences(differences: Iterable[Difference], shown: str) -> None:
     groups: dict[str, list[Difference]] = defaultdict(list)
     for difference in differences:
         groups[difference.group].append(difference)
-    total = sum(map(len, groups.values()))
-    print(f"\n{total} {'' if shown else 'unexplained '}differences")
-    for group, rows in sorted(groups.items(), key=lambda item: -len(item[1])):
+    total = sum(len(rows) for rows in groups.values())
+    noun = "differences" if shown else "unexplained differences"
+    print(f"\n{total} {noun}")
+    for group, rows in sorted(groups.items(), key=_most_rows_first):
         is_shown = bool(shown) and shown in group
         print(f"{len(rows):5}  {group}")
         for row in rows if is_shown else rows[:1]:
             print(f"         {row.recording.source}")
             print(f"         {row.detail[:MAX_SHOWN_CHARACTERS]}")
+
+
+def _most_rows_first(group: tuple[str, list[Difference]]) -> int:
+    _, rows = group
+    return -len(rows)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ def install(script: str = "", *arguments: str) -> None:
         install_missing([VENV], PACKAGES_LOG)
     interpreter_of(script).make_current(uv)
     needs = needs_of(script, list(arguments))
-    install_missing((one for one in needs if isinstance(one, Package)), PACKAGES_LOG)
+    packages = [need for need in needs if isinstance(need, Package)]
+    install_missing(packages, PACKAGES_LOG)
     for need in needs:
         if isinstance(need, Environment):
             need.make_current(uv)
@@ -67,8 +68,10 @@ def run(script: str, *arguments: str) -> None:
 
 
 def find_uv() -> str | None:
-    """The uv program, if one starts and NO_UV is not set."""
-    uv = None if os.environ.get("NO_UV") else shutil.which("uv")
+    """Return the uv program, if one starts and NO_UV is not set."""
+    if os.environ.get("NO_UV"):
+        return None
+    uv = shutil.which("uv")
     if uv is None:
         return None
     tried = subprocess.run([uv, "--version"], check=False, capture_output=True)

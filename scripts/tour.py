@@ -32,6 +32,11 @@ class Word(NamedTuple):
     question: str
     shows: str
 
+    @property
+    def typed(self) -> str:
+        """What a person types to get this answer."""
+        return f"sim:{self.word}"
+
 
 WORDS = (
     Word(
@@ -56,11 +61,10 @@ WORDS = (
 
 
 def lines() -> Iterator[str]:
-    """What to print: one line for each word."""
-    words = [f"sim:{one.word}" for one in WORDS]
-    width = max(map(len, words))
-    for word, one in zip(words, WORDS, strict=True):
-        yield f"    {word:<{width}}  {one.shows}"
+    """Yield a line for each word: what to type, and what it shows."""
+    width = max(len(word.typed) for word in WORDS)
+    for word in WORDS:
+        yield f"    {word.typed:<{width}}  {word.shows}"
 
 
 async def install_lake(admin: User, grants: Json) -> None:
@@ -78,14 +82,14 @@ async def install_lake(admin: User, grants: Json) -> None:
 
 
 async def take_tour(admin: User, model: str, say: Callable[[str], None] = print) -> str:
-    """Send every word into one chat; the id of the chat, which stays."""
+    """Send every word into one chat; return its id. The chat stays."""
     chat_id: str | None = None
     async with Tab(admin) as tab:
-        for one in WORDS:
-            say(f"  sim:{one.word}: {one.shows}")
+        for word in WORDS:
+            say(f"  {word.typed}: {word.shows}")
             turn = await tab.send(
                 model,
-                f"{one.question} sim:{one.word}",
+                f"{word.question} {word.typed}",
                 chat_id=chat_id,
                 seconds=TURN_SECONDS,
                 body={"tool_ids": [LAKE]},

@@ -178,7 +178,6 @@ def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
             ["tests/hosts/test_two_servers.py", "tests/hosts/test_page.py", "-kserver"],
             ["Open WebUI 0.12.4", "postgresql", "redis-server"],
         ),
-        (["tests/test_idle_clock.py"], []),
         (["tests/no_such_file.py"], []),
     ],
 )

@@ -20,6 +20,7 @@ from owui_administration.endpoints import EndpointChoice
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
+from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
 from simulator import Simulator
 from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
@@ -203,10 +204,16 @@ def ask_pipeline(pipeline: Pipeline, number: int) -> None:
 async def ask_filter(filter_: Filter, number: int) -> None:
     """A call of a new user, which fails at its first endpoint."""
     new = f"{number:03}" + "x" * LONG
-    user = {"id": new, "email": new, "role": "admin"}
-    facts: Json = {"user": user, "model": new, "task": "", "chat_id": new}
-    account = await filter_.begin({**facts, "base_url": f"https://{number}.example"})
-    account.count_responses(new, (1, 10, 0, 10), 0.1)
+    facts: CallFacts = {
+        **UNKNOWN_CALL,
+        "user_id": new,
+        "email": new,
+        "role": "admin",
+        "model": new,
+        "base_url": f"https://{number}.example",
+    }
+    account = await filter_.begin(facts)
+    account.count_responses(new, ResponseCounts(1, 10, 0, 10), 0.1)
     assert isinstance(account.endpoints, EndpointChoice)
     account.endpoints.mark_failed("unreachable", new, 0)
     filter_._words.known(new)

@@ -316,9 +316,9 @@ BROKEN = {
         "owui_chat.storage.markers mentions MAXIMUM_ITERATIONS",
     ),
     "a second connection by name": (
-        "pipes/owui_manifold/host/files.py",
+        "pipes/owui_manifold/prepare/files.py",
         "from aiohttp import ClientSession as Session",
-        "owui_manifold.host.files uses aiohttp.ClientSession",
+        "owui_manifold.prepare.files uses aiohttp.ClientSession",
     ),
 }
 

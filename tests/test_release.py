@@ -16,7 +16,6 @@ import release
 from bundling.building import build
 from bundling.targets import FUNCTION_KEYS, TARGETS
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.call.config import comma_list
 from owui_manifold.call.valves import Valves
 from releasing import packed
 from releasing.contents import (
@@ -31,6 +30,7 @@ from releasing.contents import (
 from releasing.files import SWITCHES, release_files
 from releasing.imports import describe, frontmatter, models_file
 from releasing.packed import PackedError, pack, unpack
+from shells.valve_words import comma_list
 
 SMALL = '"""\ntitle: Small\nversion: 1.0.0\n\nBuilt.\n"""\n\nWORD = "hello"\n'
 READABLE_PIPE = READABLE[PIPE_ID]

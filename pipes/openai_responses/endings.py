@@ -29,7 +29,7 @@ from openai_responses.errors import (
 )
 from openai_responses.redaction import redact
 
-_PICTURE = (
+_UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
@@ -87,7 +87,7 @@ NO_CREDIT_CODES = frozenset(
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
-PICTURE_CODES = frozenset(
+IMAGE_CODES = frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -155,7 +155,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -320,13 +320,13 @@ def is_final(error: ApiError) -> bool:
 
 _MAX_NOTICE = 600
 _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """Return what OpenAI says about an answer that it stopped, as words to show.
 
-    Redacted, in one line, of bounded length, and without what draws or links.
+    Redacted, in one line, of bounded length, and without what renders or links.
     """
     parts = [
         ("The server explains", notice.explanation),
@@ -424,6 +424,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -437,6 +439,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),

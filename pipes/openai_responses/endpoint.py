@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -11,6 +12,10 @@ from openai_responses.redaction import header_secrets
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
+Compatibility = Literal["auto", "openai", "strict"]
+"""`openai`: the server takes whatever OpenAI takes. `strict`: it takes only what every
+server of the Responses API takes. `auto`: its address says which."""
+
 _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
@@ -19,9 +24,7 @@ class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
+    sent instead of the key, always as a bearer's; it is no part of the account.
     """
 
     base_url: str = field(repr=False)
@@ -32,8 +35,7 @@ class Endpoint:
     verify_ssl: bool = True
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
+    compatibility: Compatibility = "auto"
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -67,11 +69,16 @@ class Endpoint:
         return f".{self.host}".endswith(".openai.com")
 
     @property
+    def is_strict(self) -> bool:
+        """Whether requests have a form that every server accepts."""
+        return self.compatibility == "strict"
+
+    @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
+        if self._is_openais and not self.is_strict:
             return True
-        return self.openai_compatible and not self.is_azure
+        return self.compatibility == "openai" and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:

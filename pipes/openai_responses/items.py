@@ -269,6 +269,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if kind in _CALLS:
             _wait_for_output(waiting, items, index, turn_start)
             continue
+        # No such call, or it has its output already.
         call_index = waiting.get(call_id)
         if call_index is None:
             continue
@@ -355,6 +356,7 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if kind == "reasoning":
             dangling.append(item)
             continue
+        # `item` is what the reasoning led to.
         kept += dangling
         dangling = []
         kept.append(item)
@@ -390,15 +392,15 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: JsonObject) -> bool:
-    """Say whether `item` is a picture that the model drew."""
+    """Say whether `item` is an image that the model generated."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
-    is_drawn = is_image_call(item) and bool(item.get("result"))
+    """Say whether `item` holds an image that the model can read."""
+    is_generated = is_image_call(item) and bool(item.get("result"))
     # As input the API takes neither SVG nor moving GIF.
-    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
+    return is_generated and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: JsonObject) -> str:
@@ -406,7 +408,7 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    """Return a drawn picture as a data URL."""
+    """Return a generated image as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
         # The media type of RFC 6838; the API says `svg`.
@@ -415,7 +417,7 @@ def image_url(item: JsonObject) -> str:
 
 
 def image_message(item: JsonObject) -> Item:
-    """Return a drawn picture as an input message.
+    """Return a generated image as an input message.
 
     The API would look the item itself up by an id that it never stored.
     """

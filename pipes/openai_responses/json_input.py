@@ -51,6 +51,7 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
+    # A value stands behind a comma, or is the first behind an opening.
     without_openings = text.translate(None, b"[{,")
     values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values

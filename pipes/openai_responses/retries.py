@@ -16,8 +16,8 @@ RETRIED_CODES = frozenset(
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
-_FIRST_WAIT = 0.5
-_LONGEST_WAIT = 8.0
+_FIRST_BACKOFF = 0.5
+_MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
 
 
@@ -40,7 +40,7 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
-        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+        wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
 
 

@@ -126,7 +126,7 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
-        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # The API looks it up by its id, even if the image is in it (pydantic-ai
         # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,

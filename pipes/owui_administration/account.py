@@ -1,18 +1,22 @@
 """One call of the pipe, as the administration sees it."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.entra import EntraTokens, entra_scope
 from owui_administration.endpoints import EndpointChoice
 from owui_administration.limits import UserLimits
-from owui_administration.telemetry import Describe, Events, Telemetry
+from owui_administration.telemetry import Telemetry
+from shells.administration import EventWords, ResponseCounts
+
+_Event = TypeVar("_Event")
+_Outcome = TypeVar("_Outcome")
 
 
 class Account(NamedTuple):
-    """What decides about one call of the pipe. Each method is asked by name."""
+    """What decides about one call of the pipe (`CallAccount`)."""
 
     limits: UserLimits
     telemetry: Telemetry
@@ -21,28 +25,31 @@ class Account(NamedTuple):
     """None where the valves of the pipe say where it is answered."""
 
     def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+        self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
         """Count responses; return why a run ends that would go on, or nothing.
 
-        `counts`: requests, input tokens, cached ones of them, output tokens. An unknown
-        cost, in US dollars, counts as none.
+        An unknown cost, in US dollars, counts as none.
         """
         self.telemetry.count(counts, cost)
         return self.limits.count(model, counts, cost)
 
     def observe_run(
-        self, events: Events, model: str, address: str, describe: Describe
-    ) -> Events:
+        self,
+        events: AsyncGenerator[_Event, None],
+        model: str,
+        address: str,
+        describe: Callable[[_Event], EventWords],
+    ) -> AsyncGenerator[_Event, None]:
         """Return the events of a run (telemetry.py)."""
         return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,
         name: str,
-        work: Coroutine[Any, Any, Any],
-        has_failed: Callable[[Any], bool],
-    ) -> Any:
+        work: Awaitable[_Outcome],
+        has_failed: Callable[[_Outcome], bool],
+    ) -> _Outcome:
         """Return the result of a tool (telemetry.py)."""
         return await self.telemetry.observe_tool(name, work, has_failed)
 

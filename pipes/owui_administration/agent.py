@@ -4,28 +4,66 @@ The pipe asks the filter for its own models. For these Open WebUI calls the filt
 `inlet` before the question, its `stream` for each event of the answer.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
 from openai_responses.clock import utc_today
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from owui_administration.usage_table import UsageRow
+from shells.administration import UNKNOWN_CALL, CallFacts
 
 
 class LimitReached(Exception):
     """A question is refused; the host shows the message in the chat."""
 
 
-def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
+class _AppState(Protocol):
+    """What the host's application knows."""
+
+    MODELS: Mapping[str, JsonObject]
+    """By their ids."""
+
+
+class _HostApp(Protocol):
+    """The host's application."""
+
+    @property
+    def state(self) -> _AppState:
+        """What it knows."""
+
+
+class HostRequest(Protocol):
+    """The host's request, a FastAPI one."""
+
+    @property
+    def app(self) -> _HostApp:
+        """The application that answers it."""
+
+
+def agent_facts(user: JsonObject, model: str) -> CallFacts:
+    """Return the facts of a question to an agent; `user` is the host's `__user__`."""
+    return {
+        **UNKNOWN_CALL,
+        "user_id": as_text(user.get("id")),
+        "email": as_text(user.get("email")),
+        "role": as_text(user.get("role")),
+        "model": model,
+    }
+
+
+def agent_names(
+    model: JsonObject, request: HostRequest | None
+) -> tuple[str, str] | None:
     """Return the id of a Pipelines server's model, and its name without the server's.
 
     None for other models. A model of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
-    if base_id and request is None:
-        return None
     if base_id:
+        if request is None:
+            return None
         model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
         return None

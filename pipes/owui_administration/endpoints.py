@@ -21,19 +21,20 @@ from openai_responses.endings import (
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_mapping, load_json
+from openai_responses.json_input import load_json
 from openai_responses.models.resolve import resolve_model
 from owui_administration.host import user_groups
+from shells.administration import CallFacts
 
 _UNREADABLE = (
     "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
+_ASKS_NEXT = "The server did not answer: asking the next one."
+_OTHER_ACCOUNT = (
+    "The earlier reasoning of this chat belongs to another server or account."
 )
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 """How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
@@ -87,6 +88,7 @@ class EndpointEntry(BaseModel):
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
         given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        # Headers may hold another key, and vector stores belong to another account.
         unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
         return {**given, "API_KEY": self.key, **unset}
 
@@ -126,25 +128,25 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
         chosen, *others = self._entries
-        if self._reads(chosen, host, owner):
+        if self._reads(chosen, host, scope_id):
             return False
         for entry in others:
-            if self._reads(entry, host, owner) and not self._is_down(entry):
+            if self._reads(entry, host, scope_id) and not self._is_down(entry):
                 self._entries.remove(entry)
                 self._entries.insert(0, entry)
                 return True
         return False
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-        can_read = self._reads(self._entries[0], host, owner)
+        can_read = self._reads(self._entries[0], host, scope_id)
         return "" if can_read else _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -154,6 +156,8 @@ class EndpointChoice:
         would be the same anywhere, and what was stopped for its safety must go on
         nowhere else.
         """
+        # Whoever asks elsewhere works around what OpenAI's monitoring stopped (guide
+        # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)
@@ -179,13 +183,12 @@ class EndpointChoice:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
-    def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
+    def _reads(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        return host in ("", endpoint.host) and owner in (
-            "",
-            endpoint.reasoning_scope_id(),
-        )
+        is_server = host in ("", endpoint.host)
+        is_account = scope_id in ("", endpoint.reasoning_scope_id())
+        return is_server and is_account
 
 
 def _is_down(kind: str, code: str | None, status: int) -> bool:
@@ -197,24 +200,23 @@ def _is_down(kind: str, code: str | None, status: int) -> bool:
 
 
 async def choose_endpoints(
-    text: str, facts: JsonObject, down: dict[str, float]
+    text: str, facts: CallFacts, down: dict[str, float]
 ) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
     entries = read_endpoints(text)
-    base_url = str(facts.get("base_url"))
+    base_url = facts["base_url"]
     if entries is None:
         choice = EndpointChoice([], base_url, down)
         choice.problem = _UNREADABLE
         return choice
-    if not entries or facts.get("has_own_key"):
+    if not entries or facts["has_own_key"]:
         return None
-    user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else set[str]()
-    model = str(facts.get("model"))
+    groups = await user_groups(facts["user_id"]) if has_groups else set[str]()
+    model = facts["model"]
     names = {model, resolve_model(model).id}
     usable = [entry for entry in entries if entry.is_for(groups, names)]
     return EndpointChoice(usable, base_url, down) if usable else None

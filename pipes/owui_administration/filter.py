@@ -9,7 +9,7 @@ The filter that the pipe asks before each of its calls. The two are files of the
 so only plain data goes between them: texts, numbers, lists and dicts.
 """
 
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from pydantic import BaseModel, Field
 
@@ -17,7 +17,9 @@ from openai_responses.json_input import JsonObject
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.agent import (
+    HostRequest,
     LimitReached,
+    agent_facts,
     agent_names,
     usage_row,
     wants_stream,
@@ -27,21 +29,26 @@ from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
+from shells.administration import CallFacts
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
-    "The id of this filter is {}, so the pipe does not find it, and limits do not hold. "
-    "Install it with the id " + _FILTER_ID + "."
+    "The id of this filter is {}, so the pipe does not find it, and limits do not "
+    "apply. Install it with the id " + _FILTER_ID + "."
 )
 _NOT_KNOWN = (
-    "What you have used cannot be read now (Open WebUI's database answers {}), so "
-    "nothing is sent. Try again; if it lasts, tell an administrator."
+    "Your usage cannot be read at the moment (Open WebUI's database answers {}), so "
+    "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
 _NO_STREAM = (
-    "Your use is limited, and what this model uses is only counted with a stream. Send "
+    "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
 )
+
+
+EventEmitter = Callable[[JsonObject], Awaitable[object]]
+"""The host's: it sends an event to the page."""
 
 
 class Filter:
@@ -83,13 +90,8 @@ class Filter:
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
-    async def begin(self, facts: JsonObject) -> Account:
-        """Return what decides about one call of the pipe, and takes its usage.
-
-        `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
-        pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
-        `has_own_key`, `base_url` (that of its valves).
-        """
+    async def begin(self, facts: CallFacts) -> Account:
+        """Return what decides about one call of the pipe, and takes its usage."""
         rules = self.valves.USER_LIMITS_JSON
         entries = self.valves.ENDPOINTS_JSON
         limits = await read_user_limits(rules, facts, self._usage)
@@ -101,13 +103,13 @@ class Filter:
 
     async def inlet(
         self,
-        body: dict[str, Any],
-        __user__: dict[str, Any] | None = None,
-        __model__: dict[str, Any] | None = None,
-        __request__: Any = None,
+        body: JsonObject,
+        __user__: JsonObject | None = None,
+        __model__: JsonObject | None = None,
+        __request__: HostRequest | None = None,
         __id__: str = _FILTER_ID,
-        __event_emitter__: Any = None,
-    ) -> dict[str, Any]:
+        __event_emitter__: EventEmitter | None = None,
+    ) -> JsonObject:
         """Refuse a question to the agent pipeline above a limit.
 
         The pipe asks for its own questions. What is raised is shown in the chat. Whether
@@ -122,15 +124,17 @@ class Filter:
         if names is None:
             return body
         model_id, listed = names
-        limits = await self._agent_limits({"user": user, "model": listed})
+        limits = await self._agent_limits(agent_facts(user, listed))
         refusal = limits.refusal(model_id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if refusal:
+            # An inlet that raises ends the question: Open WebUI shows the text in the
+            # chat.
             raise LimitReached(refusal)
         return body
 
-    async def _agent_limits(self, facts: JsonObject) -> UserLimits:
+    async def _agent_limits(self, facts: CallFacts) -> UserLimits:
         """Return what the user of an agent may use; raises LimitReached."""
         try:
             rules = self.valves.USER_LIMITS_JSON
@@ -142,12 +146,13 @@ class Filter:
 
     def stream(
         self,
-        event: dict[str, Any],
-        __user__: dict[str, Any] | None = None,
-        __model__: dict[str, Any] | None = None,
-        __request__: Any = None,
-    ) -> dict[str, Any]:
+        event: JsonObject,
+        __user__: JsonObject | None = None,
+        __model__: JsonObject | None = None,
+        __request__: HostRequest | None = None,
+    ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
+        # Stream filters see every chunk; few of them report usage.
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event

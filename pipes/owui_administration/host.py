@@ -5,6 +5,7 @@ host lacks one.
 """
 
 from asyncio import timeout
+from collections.abc import Sequence
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -30,6 +31,7 @@ async def user_groups(user_id: str) -> set[str]:
     Open WebUI has groups inside of groups from 0.12 on.
     """
     read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    # 0.11.4 has no such parameter.
     if "include_inherited" in signature(read_groups).parameters:
         groups = await read_groups(user_id, include_inherited=True)
     else:
@@ -61,7 +63,7 @@ _DATABASE_SECONDS = 15
 """For SQLite's lock the host waits five."""
 
 
-async def run_sql(*statements: tuple[str, object]) -> list[Any]:
+async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
     """Run statements in one transaction of the host's database; return the last rows.
 
     Each comes with its values, or a list of them. `{schema}` stands in front of the
@@ -71,7 +73,7 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
     open_session = _host_name("internal.db", "get_async_db")
-    rows: list[Any] = []
+    rows: list[Sequence[object]] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
             result = await session.execute(text(sql.format(schema=prefix)), values)

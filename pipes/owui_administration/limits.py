@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from openai_responses.clock import utc_today
-from openai_responses.json_input import JsonObject
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import format_money
 from openai_responses.tool_kinds import TOOL_KINDS
@@ -24,17 +23,18 @@ from owui_administration.rules import (
 )
 from owui_administration.usage_command import UsageReport, read_command
 from owui_administration.usage_table import OWN_ROWS, UsageRow, UsageTable
+from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
 _MICRO = 1_000_000
 """The table holds millionths of a US dollar."""
 _NOT_READ = (
-    "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
+    "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
 _NO_PRICE = (
-    "Your use is limited in money, and the price of {} is not known. An administrator "
-    "has to set it in CUSTOM_MODEL_PRICING_JSON."
+    "Your usage is limited in money, and the price of {} is not known. An "
+    "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 
@@ -56,8 +56,7 @@ class UserLimits:
     rules: Sequence[LimitRule] = ()
     rows: list[UsageRow] = field(default_factory=list)
     """What was counted before, as far as a rule asks for it."""
-    facts: JsonObject = field(default_factory=dict)
-    """Those of the call (see `Filter.begin`)."""
+    facts: CallFacts = field(default_factory=UNKNOWN_CALL.copy)
     table: UsageTable | None = None
     """Takes what is counted; None if nothing is."""
     problems: Sequence[str] = ()
@@ -69,19 +68,14 @@ class UserLimits:
     """Whether an administrator chose the model: the one for tasks."""
 
     @property
-    def _user(self) -> JsonObject:
-        user: JsonObject = self.facts.get("user") or {}
-        return user
-
-    @property
     def is_admin(self) -> bool:
         """Whether an administrator asks."""
-        return self._user.get("role") == "admin"
+        return self.facts["role"] == "admin"
 
     @property
     def _counts(self) -> bool:
         """Whether the call costs the administrator: a user's own key does not."""
-        return self.table is not None and not self.facts.get("has_own_key")
+        return self.table is not None and not self.facts["has_own_key"]
 
     @property
     def has_amounts(self) -> bool:
@@ -107,7 +101,7 @@ class UserLimits:
         """
         if self.has_given_model:
             return ""
-        listed = str(self.facts.get("model"))
+        listed = self.facts["model"]
         resolved = resolve_model(listed)
         names = [model.lower()]
         if resolved.pro or model != f"{resolved.id}-pro":
@@ -144,20 +138,23 @@ class UserLimits:
         if not usable:
             self.refused = _NO_EFFORT
             return ""
-        place = known.index(asked) if asked in known else len(known)
-        lower = [effort for effort in usable if known.index(effort) < place]
+        rank = known.index(asked) if asked in known else len(known)
+        lower = [effort for effort in usable if known.index(effort) < rank]
         return lower[-1] if lower else usable[0]
 
-    def count(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
-    ) -> str:
+    def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
         """Count responses (see `Account.count_responses`)."""
-        requests = counts[0]
-        if self._counts and self.table and requests:
-            user_id = str(self._user.get("id"))
-            day = self.today.isoformat()
-            money = round((cost or 0) * _MICRO)
-            row = UsageRow(user_id, day, model, *counts, money)
+        if self._counts and self.table and counts.requests:
+            row = UsageRow(
+                user_id=self.facts["user_id"],
+                day=self.today.isoformat(),
+                model=model,
+                requests=counts.requests,
+                input=counts.input,
+                cached=counts.cached,
+                output=counts.output,
+                money=round((cost or 0) * _MICRO),
+            )
             self.rows.append(row)
             self.table.add(row)
         return self._used_up(_OVERDRAFT)
@@ -178,6 +175,7 @@ class UserLimits:
 
     def _used_up(self, share: float) -> str:
         """Return the message about a limit that is reached; the longest one counts."""
+        # A limit of 0 is reached from the beginning: it forbids.
         reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""
@@ -196,8 +194,8 @@ class UserLimits:
         if self.is_admin:
             problems += self.problems
             problems += [self.table.problem] if self.table else []
-        found = [problem for problem in problems if problem]
-        return found + self._left(all_rules=False)
+        stated = [problem for problem in problems if problem]
+        return stated + self._left(all_rules=False)
 
     def _left(self, *, all_rules: bool) -> list[str]:
         """Return a line for each limit: of all, or of those that are to be shown."""
@@ -215,7 +213,7 @@ class UserLimits:
         command = read_command(text)
         if command is None:
             return None
-        report = UsageReport(self.table, self._user, self.today)
+        report = UsageReport(self.table, self.facts, self.today)
         return report.lines(command, self._left(all_rules=True))
 
 
@@ -237,7 +235,7 @@ def _budget_days(budget: _Budget) -> int:
 
 
 async def read_user_limits(
-    text: str, facts: JsonObject, table: UsageTable
+    text: str, facts: CallFacts, table: UsageTable
 ) -> UserLimits:
     """Return what the user of a call may use, by the rules in `text`.
 
@@ -246,15 +244,14 @@ async def read_user_limits(
     every_rule, problem = read_limits(text)
     if every_rule is None:
         return UserLimits(facts=facts)
-    user = facts.get("user") or {}
     today = utc_today()
-    user_id = str(user.get("id"))
-    names = {user_id, str(user.get("email"))}
+    user_id = facts["user_id"]
+    names = {user_id, facts["email"]}
     has_groups = any(rule.group for rule in every_rule)
     groups = await user_groups(user_id) if has_groups else set[str]()
-    rules = rules_of(every_rule, names, groups, str(user.get("role")))
+    rules = rules_of(every_rule, names, groups, facts["role"])
     rows: list[UsageRow] = []
-    if any(rule.per for rule in rules) and not facts.get("has_own_key"):
+    if any(rule.per for rule in rules) and not facts["has_own_key"]:
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     return UserLimits(
         rules,
@@ -263,7 +260,7 @@ async def read_user_limits(
         table,
         [problem],
         today,
-        has_given_model=await _has_given_model(str(facts.get("task") or "")),
+        has_given_model=await _has_given_model(facts["task"]),
     )
 
 

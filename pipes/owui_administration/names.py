@@ -54,8 +54,8 @@ async def _find_problem(limits: str, endpoints: str) -> str:
     named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
     return (
         f"The valves of the filter name {named}, but Open WebUI has no such group or "
-        "user. These rules hold for nobody; whoever signs up with such an address gets "
-        "its rules."
+        "user. These rules apply to nobody; anyone who signs up with such an address "
+        "gets its rules."
     )
 
 

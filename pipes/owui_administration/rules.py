@@ -45,10 +45,10 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     if not text.strip():
         return None, ""
     rules = [_read_rule(row) for row in _read_rows(text)]
-    places = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
-    if not places:
+    numbers = [str(number) for number, rule in enumerate(rules, 1) if rule.unreadable]
+    if not numbers:
         return rules, ""
-    named = ", ".join(places[:_MAX_NAMED])
+    named = ", ".join(numbers[:_MAX_NAMED])
     return rules, (
         f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
         "answers. An administrator has to correct it in the valves of the filter, for "

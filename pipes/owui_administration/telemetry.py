@@ -6,15 +6,16 @@ nothing is imported or measured.
 """
 
 import re
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing
 from importlib import import_module
 from time import monotonic
-from typing import Any
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.json_input import JsonObject
 from owui_administration.host import exports_telemetry
+from shells.administration import CallFacts, EventWords, ResponseCounts
 
 _SCOPE = "openai_responses_manifold"
 _MAX_NAME = 100
@@ -29,14 +30,88 @@ _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
 """Bounds of histograms, as the conventions advise."""
 
-Events = AsyncGenerator[Any, None]
+_RunEvent = TypeVar("_RunEvent")
 """The pipe's events, which only the pipe can read."""
-Describe = Callable[[Any], tuple[Any, ...]]
-"""Returns what an event of the pipe is: `text`, `retry`, `recovery`, nothing, or `end`,
-with how the run ended, the code of the reason or None, and the model that answered."""
+_ToolAnswer = TypeVar("_ToolAnswer")
+_Attributes = dict[str, str | bool]
 
-_NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
-"""Their texts may hold what a span must not."""
+
+class _Span(Protocol):
+    """OpenTelemetry's."""
+
+    def set_attribute(self, key: str, value: str | int | Sequence[str]) -> None:
+        """Add a value, or replace it."""
+
+    def set_status(self, status: object) -> None:
+        """Say whether it failed."""
+
+    def end(self) -> None:
+        """Take its time."""
+
+
+class _Tracer(Protocol):
+    """OpenTelemetry's."""
+
+    def start_span(self, name: str, *, kind: object, attributes: _Attributes) -> _Span:
+        """Return a span that begins now."""
+
+    def start_as_current_span(
+        self,
+        name: str,
+        *,
+        attributes: _Attributes,
+        record_exception: bool,
+        set_status_on_exception: bool,
+    ) -> AbstractContextManager[_Span]:
+        """Give a span that is the current one until it ends."""
+
+
+class _Counter(Protocol):
+    """OpenTelemetry's."""
+
+    def add(self, amount: float, attributes: _Attributes) -> None:
+        """Count."""
+
+
+class _Histogram(Protocol):
+    """OpenTelemetry's."""
+
+    def record(self, amount: float, attributes: _Attributes) -> None:
+        """Note a number."""
+
+
+class _Meter(Protocol):
+    """OpenTelemetry's."""
+
+    def create_counter(self, name: str, unit: str) -> _Counter:
+        """Return a counter, the same for the same name."""
+
+    def create_histogram(
+        self,
+        name: str,
+        unit: str,
+        *,
+        explicit_bucket_boundaries_advisory: Sequence[float],
+    ) -> _Histogram:
+        """Return a histogram, the same for the same name."""
+
+
+def _make_tracer() -> _Tracer:
+    tracer: _Tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
+    return tracer
+
+
+def _make_meter() -> _Meter:
+    meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+    return meter
+
+
+def _current(span: _Span) -> AbstractContextManager[object]:
+    """Make a span the current one; texts of exceptions may hold what it must not."""
+    context: AbstractContextManager[object] = import_module(
+        "opentelemetry.trace"
+    ).use_span(span, record_exception=False, set_status_on_exception=False)
+    return context
 
 
 def _exported(name: str) -> str:
@@ -68,20 +143,24 @@ class ServerWords:
 class Telemetry:
     """What the host's collector learns of one call of the pipe."""
 
-    def __init__(self, facts: JsonObject, words: ServerWords) -> None:
-        """Measure nothing yet; `facts` are those of `Filter.begin`."""
+    def __init__(self, facts: CallFacts, words: ServerWords) -> None:
+        """Measure nothing yet."""
         self._facts = facts
         self._words = words
         self._run: _Run | None = None
 
-    def count(self, counts: tuple[int, int, int, int], cost: float | None) -> None:
+    def count(self, counts: ResponseCounts, cost: float | None) -> None:
         """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
             self._run.add_usage(counts, cost or 0)
 
     def observe_run(
-        self, events: Events, model: str, address: str, describe: Describe
-    ) -> Events:
+        self,
+        events: AsyncGenerator[_RunEvent, None],
+        model: str,
+        address: str,
+        describe: Callable[[_RunEvent], EventWords],
+    ) -> AsyncGenerator[_RunEvent, None]:
         """Return the events of a run, measured if the host exports that.
 
         `address` is the server's. `describe` is asked about each event.
@@ -89,26 +168,29 @@ class Telemetry:
         if not exports_telemetry():
             return events
         attributes = _run_attributes(self._facts, model, address)
-        self._run = _Run(self._words, attributes, describe)
-        return self._run.observed(events)
+        self._run = _Run(self._words, attributes)
+        return self._run.observed(events, describe)
 
     async def observe_tool(
         self,
         name: str,
-        work: Coroutine[Any, Any, Any],
-        has_failed: Callable[[Any], bool],
-    ) -> Any:
+        work: Awaitable[_ToolAnswer],
+        has_failed: Callable[[_ToolAnswer], bool],
+    ) -> _ToolAnswer:
         """Return the result of a tool, whose time is a span inside that of its run."""
         if not exports_telemetry():
             return await work
+        # A model writes the name of the tool that it calls.
         name = _exported(name)
-        attributes = {
+        attributes: _Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
         }
-        tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
-        with tracer.start_as_current_span(
-            f"execute_tool {name}", attributes=attributes, **_NO_EXCEPTIONS
+        with _make_tracer().start_as_current_span(
+            f"execute_tool {name}",
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             try:
                 result = await work
@@ -120,7 +202,7 @@ class Telemetry:
         return result
 
 
-def _fail(span: Any, word: str) -> None:
+def _fail(span: _Span, word: str) -> None:
     """Mark a span as failed; `word` says why."""
     span.set_attribute("error.type", word)
     span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
@@ -129,38 +211,37 @@ def _fail(span: Any, word: str) -> None:
 class _Run:
     """What is measured of one run."""
 
-    def __init__(
-        self, words: ServerWords, attributes: dict[str, Any], describe: Describe
-    ) -> None:
-        self._trace = import_module("opentelemetry.trace")
-        self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+    def __init__(self, words: ServerWords, attributes: _Attributes) -> None:
+        self._meter = _make_meter()
         self._words = words
-        self._describe = describe
         self._attributes = attributes
         self._requests = 0
         self._input_tokens = 0
         self._cached_tokens = 0
         self._output_tokens = 0
         self._cost = 0.0
-        self._span = self._trace.get_tracer(_SCOPE).start_span(
+        self._span = _make_tracer().start_span(
             f"chat {attributes['gen_ai.request.model']}",
-            kind=self._trace.SpanKind.CLIENT,
+            kind=import_module("opentelemetry.trace").SpanKind.CLIENT,
             attributes=attributes,
         )
         self._began = monotonic()
         self._has_text = False
         self._error = "cancelled"
 
-    def add_usage(self, counts: tuple[int, int, int, int], cost: float) -> None:
+    def add_usage(self, counts: ResponseCounts, cost: float) -> None:
         """Add what responses have used (see `Account.count_responses`)."""
-        requests, input_tokens, cached_tokens, output_tokens = counts
-        self._requests += requests
-        self._input_tokens += input_tokens
-        self._cached_tokens += cached_tokens
-        self._output_tokens += output_tokens
+        self._requests += counts.requests
+        self._input_tokens += counts.input
+        self._cached_tokens += counts.cached
+        self._output_tokens += counts.output
         self._cost += cost
 
-    async def observed(self, events: Events) -> Events:
+    async def observed(
+        self,
+        events: AsyncGenerator[_RunEvent, None],
+        describe: Callable[[_RunEvent], EventWords],
+    ) -> AsyncGenerator[_RunEvent, None]:
         """Yield `events`; what is done for them belongs to the span.
 
         The span is the current one only while an event is awaited: between two events
@@ -172,7 +253,7 @@ class _Run:
                     event = await self._next(events)
                     if event is None:
                         break
-                    self._note(*self._describe(event))
+                    self._note(describe(event))
                     yield event
         except Exception as error:
             self._error = type(error).__name__
@@ -180,14 +261,14 @@ class _Run:
         finally:
             self._end()
 
-    async def _next(self, events: Events) -> Any:
+    async def _next(self, events: AsyncGenerator[_RunEvent, None]) -> _RunEvent | None:
         """Return the next event, None at the end; it belongs to the span."""
-        with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
+        with _current(self._span):
             return await anext(events, None)
 
-    def _note(self, word: str = "", *more: Any) -> None:
-        """Note an event, in the words of `Describe`."""
-        match word:
+    def _note(self, words: EventWords) -> None:
+        """Note an event."""
+        match words.word:
             case "text" if not self._has_text:
                 self._has_text = True
                 self._record("openai_responses.time_to_first_text", self._seconds())
@@ -196,15 +277,15 @@ class _Run:
             case "recovery":
                 self._count("recoveries", "1", 1)
             case "end":
-                self._note_end(*more)
+                self._note_end(words)
 
-    def _note_end(self, kind: str, code: str | None, model: str) -> None:
+    def _note_end(self, end: EventWords) -> None:
         """Note how the run ended."""
-        word = self._words.known(code) if code else kind
+        word = self._words.known(end.code) if end.code else end.kind
         self._span.set_attribute("gen_ai.response.finish_reasons", [word])
-        if model:
-            self._span.set_attribute("gen_ai.response.model", _exported(model))
-        self._error = "" if kind in ("completed", "incomplete") else word
+        if end.model:
+            self._span.set_attribute("gen_ai.response.model", _exported(end.model))
+        self._error = "" if end.kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
         """Note what the run has used."""
@@ -236,19 +317,23 @@ class _Run:
         counter.add(number, self._attributes)
 
     def _record(
-        self, name: str, number: float, unit: str = "s", more: JsonObject | None = None
+        self,
+        name: str,
+        number: float,
+        unit: str = "s",
+        more: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         bounds = _SECOND_BOUNDS if unit == "s" else _TOKEN_BOUNDS
         histogram = self._meter.create_histogram(
             name, unit, explicit_bucket_boundaries_advisory=bounds
         )
-        histogram.record(number, {**self._attributes, **(more or {})})
+        histogram.record(number, {**self._attributes, **more})
 
 
-def _run_attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
     """Return what is known of a run from its beginning."""
     is_azure = Endpoint(f"https://{address}", "").is_azure
-    attributes: dict[str, Any] = {
+    attributes: _Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
         "gen_ai.request.model": _exported(model),

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from openai_responses.json_input import JsonObject
 from owui_administration.rules import PERIODS, longest_ago, period_start
 from owui_administration.usage_table import ALL_ROWS, OWN_ROWS, UsageRow, UsageTable
+from shells.administration import CallFacts
 
 _COMMAND = re.compile(r"/usage(?: +(?P<days>\d{1,3})d)?(?P<csv> +csv)?")
 _USUAL_DAYS = 30
@@ -44,10 +44,10 @@ def read_command(text: str) -> UsageCommand | None:
 class UsageReport:
     """What `/usage` tells a user, and an administrator of all."""
 
-    def __init__(self, table: UsageTable, user: JsonObject, today: date) -> None:
-        """Take who asks, as the host tells it."""
+    def __init__(self, table: UsageTable, facts: CallFacts, today: date) -> None:
+        """Take who asks."""
         self._table = table
-        self._user = user
+        self._facts = facts
         self._today = today
 
     async def lines(
@@ -61,7 +61,7 @@ class UsageReport:
         own = [_sums(name, rows) for name, rows in groups.items()]
         yield _table(("Your use (UTC)", *_SUMS), own)
         yield "".join(f"\n- {line}" for line in left)
-        if self._user.get("role") != "admin":
+        if self._facts["role"] != "admin":
             return
         since = (self._today - timedelta(command.days - 1)).isoformat()
         rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
@@ -74,7 +74,7 @@ class UsageReport:
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
-        user_id = str(self._user.get("id"))
+        user_id = self._facts["user_id"]
         day = longest_ago(self._today)
         rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
         groups: dict[str, list[UsageRow]] = {}

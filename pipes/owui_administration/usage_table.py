@@ -7,7 +7,7 @@ could not be written is kept, and written with the next answer.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsInt
 
 from owui_administration.host import run_sql
 
@@ -38,6 +38,7 @@ _COUNTS = UsageRow._fields[3:]
 _ADD = (
     f"INSERT INTO {_TABLE} AS old VALUES "
     "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
+    # SQLite and PostgreSQL, the databases of Open WebUI, share this form.
     "ON CONFLICT (user_id, day, model) DO UPDATE SET "
     + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
 )
@@ -48,7 +49,7 @@ ALL_ROWS = (
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
 
 
 _MAX_DUE = 10_000
@@ -122,14 +123,28 @@ class UsageTable:
         A user's own rows count also while nothing can be written.
         """
         await self.flush()
-        found = await run_sql((_CREATE, {}), (sql, values))
+        stored = await run_sql((_CREATE, {}), (sql, values))
         due = [
             row for row in self._due.values() if row.user_id == values.get("user_id")
         ]
-        return [_read_row(row) for row in found] + due
+        return [_read_row(row) for row in stored] + due
 
 
-def _read_row(row: Sequence[Any]) -> UsageRow:
-    """Return a row of the table; sums of PostgreSQL are decimals."""
-    user_id, day, model, *counts = row
-    return UsageRow(user_id, day, model, *(int(count) for count in counts))
+def _read_row(row: Sequence[object]) -> UsageRow:
+    """Return a row of the table."""
+    user_id, day, model, requests, read, cached, written, money = row
+    return UsageRow(
+        user_id=str(user_id),
+        day=str(day),
+        model=str(model),
+        requests=_whole_number(requests),
+        input=_whole_number(read),
+        cached=_whole_number(cached),
+        output=_whole_number(written),
+        money=_whole_number(money),
+    )
+
+
+def _whole_number(value: object) -> int:
+    """Return a count of the database; sums of PostgreSQL are decimals."""
+    return int(value) if isinstance(value, SupportsInt) else 0

@@ -27,6 +27,14 @@ from owui_chat.events import CitedEvent, SourceCited
 from owui_chat.file_names import shorten_name
 from owui_chat.files import link_files
 
+# What a model writes arrives in pieces, and a link must be whole to be replaced:
+#
+#   The lake is warm ([zuerich.ch](https://zuerich.ch/lake_(north)?utm_source=openai)).
+#                    ^ from here on the text is held back until the last parenthesis
+#
+# The page then gets `The lake is warm [1].`, and a source. An address may have one pair
+# of parentheses. All patterns have bounds, so that hostile text is read in linear time
+# (tests/test_regular_expressions.py).
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
@@ -34,7 +42,7 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
-_LONGEST_OPEN = 4000
+_MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
@@ -70,7 +78,7 @@ class HoldbackBuffer:
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
+        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
         end = match.start() if match else len(text)
         self._held = text[end:]
         return text[:end]
@@ -225,6 +233,8 @@ class Citations:
             start = link.start()
             end = link.end()
             names_site = "." in label and " " not in label
+            # A label like `zuerich.ch` only repeats the address; any other is a part of the
+            # sentence, and stays.
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
@@ -293,8 +303,8 @@ def _key(annotation: Item) -> str:
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
+    `end_index` is documented as the last character, but it is the one behind it
+    (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -303,6 +313,8 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     before = text[last - 1 : last]
     behind = text[last : last + 1]
     is_in_word = before.isalnum() and behind.isalnum()
+    # What would cut a word, or leave the sentence's end behind it, is meant as
+    # documented.
     ends_sentence = behind in (".", "!", "?") and last > start
     end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
@@ -312,6 +324,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return a text with the edits, in the order of their places in it."""
     pieces: list[str] = []
     done = 0
+    # Where two edits overlap, what both replace is left out once.
     for edit in sorted(edits, key=_edit_place):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
@@ -330,22 +343,22 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_place = _place_finder(part_text(part))
+        find_position = _position_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_place(annotation.get("start_index")),
-                "end_index": before + find_place(annotation.get("end_index")),
+                "start_index": before + find_position(annotation.get("start_index")),
+                "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_place(None)
+        before += find_position(None)
     return annotations
 
 
-def _place_finder(text: str) -> Callable[[object], int]:
+def _position_finder(text: str) -> Callable[[object], int]:
     """Return what finds a place of a text again when tracking parameters are gone.
 
     What is no place is the end.
@@ -354,9 +367,9 @@ def _place_finder(text: str) -> Callable[[object], int]:
     starts = [match.start() for match in matches]
     removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
-    def find(place: object) -> int:
+    def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_place = place if isinstance(place, int) else len(text)
-        return old_place - removed_before[bisect_left(starts, old_place)]
+        old_position = position if isinstance(position, int) else len(text)
+        return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find

@@ -5,7 +5,7 @@ The host has a card for code and puts its content into the text of later turns
 the place of the stored item. The host runs only code with `attributes` (the same,
 "Rounds of tools").
 
-The page draws the code between two fences and does not draw `output` (observed on
+The page shows the code between two fences and does not show `output` (observed on
 0.12.4). So the text of the code closes the first block and opens a second one with its
 output, which the page's last fence closes.
 """
@@ -30,7 +30,7 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below."""
+    """Return code as the page shows it, with its output in a block below."""
     code = str(item.get("code") or "")
     output = printed.strip("\n").replace("```", "'''")
     if not output:

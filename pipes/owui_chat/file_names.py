@@ -15,11 +15,11 @@ from typing import NamedTuple
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
 """
-_LONGEST_ENDING = 20
+_MAX_ENDING = 20
 
 _INERT_TYPES = MappingProxyType(
     {
-        # Pictures, without SVG, which runs scripts.
+        # Images, without SVG, which runs scripts.
         "avif": "image/avif",
         "bmp": "image/bmp",
         "gif": "image/gif",
@@ -103,7 +103,7 @@ _COMPRESSED_TYPES = MappingProxyType(
 """Endings that `mimetypes` looks behind: it gives the type of the ending before them.
 """
 
-_PICTURE_ENDINGS = MappingProxyType(
+_IMAGE_ENDINGS = MappingProxyType(
     {
         "image/gif": "gif",
         "image/jpeg": "jpg",
@@ -111,7 +111,7 @@ _PICTURE_ENDINGS = MappingProxyType(
         "image/webp": "webp",
     }
 )
-"""The ending of each type of picture that models and their tools draw."""
+"""The ending of each type of image that models and their tools generate."""
 
 
 class StoredName(NamedTuple):
@@ -129,7 +129,7 @@ def shorten_name(name: str) -> str:
     """
     if len(name) <= MAX_NAME_LENGTH:
         return name
-    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> StoredName:
@@ -155,7 +155,7 @@ def _is_inert_inside(stem: str) -> bool:
     return inner in _INERT_TYPES
 
 
-def picture_name(media_type: str) -> StoredName:
-    """Return the name and the type of a picture that has only a type."""
-    ending = _PICTURE_ENDINGS.get(media_type)
+def image_name(media_type: str) -> StoredName:
+    """Return the name and the type of an image that has only a type."""
+    ending = _IMAGE_ENDINGS.get(media_type)
     return stored_name(f"image.{ending}" if ending else "image")

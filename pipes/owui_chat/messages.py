@@ -77,7 +77,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """What a tool returned for a call: a text, or parts with images."""
 
     call_id: str
     output: str | list[Item]
@@ -95,7 +95,7 @@ def parse_messages(
     """Return the instructions and the parts of a chat.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    place. Images without a `detail` get this one. A chat that is longer than a request
     may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
     InvalidRequest for what the API cannot take.
     """
@@ -131,7 +131,9 @@ _MAX_ENTRIES = 8192
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
-LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
@@ -189,6 +191,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "assistant":
             text = _plain_text(content)
             details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
@@ -250,7 +254,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
+    """Return an image; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -286,8 +290,8 @@ def _plain_text(content: object) -> str:
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     """Return the messages of the user by their places among the parts."""
     return {
-        place: part
-        for place, part in enumerate(parts)
+        index: part
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.item.get("role") == "user"
     }
 
@@ -307,6 +311,9 @@ def attach_stored_messages(
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
     for position, stored in zip(reversed(users), branch, strict=False):
@@ -340,8 +347,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "This chat holds a message that the page does not show and that could instruct the "
-    "model. Nothing was sent: start a new chat."
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
 )
 
 

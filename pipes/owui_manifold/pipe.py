@@ -22,8 +22,9 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
+from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import check_call
-from owui_manifold.call.config import AccountCapabilities, read_config
+from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall, PipeCall, page_emitter, read_caller
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
@@ -34,8 +35,7 @@ from owui_manifold.host.open_webui import (
 )
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import build_task_request, lacks_task_model
-from owui_manifold.present.report import report_exception
+from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.views import page_view, stream_view, whole_result
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
@@ -45,6 +45,8 @@ from owui_manifold.run.checkup import (
     stream_lines,
 )
 from owui_manifold.run.failover import answer_with_failover
+from shells.failures import report_exception
+from shells.shell import PIPE_SHELL
 
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
@@ -84,24 +86,25 @@ class Pipe:
 
         The host replaces `self.valves` at every call.
         """
-        valves = self.valves
-        host = await allowed_features(__metadata__ or {}, __user__ or {})
-        config = read_config(valves, __user__, host)
+        user = __user__ or {}
+        metadata = __metadata__ or {}
+        allowed = await allowed_features(metadata, user)
+        config = read_config(self.valves, user, allowed)
         call = PipeCall(
-            body,
-            read_caller(body, __user__, __metadata__, __task__),
-            config,
-            self._capabilities,
-            RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
-            HostContext(
-                __tools__ or {},
-                __request__,
-                __metadata__ or {},
-                __event_call__,
-                __event_emitter__,
+            body=body,
+            caller=read_caller(body, user, metadata, __task__),
+            config=config,
+            capabilities=self._capabilities,
+            log=RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
+            host=HostContext(
+                tools=__tools__ or {},
+                request=__request__,
+                metadata=metadata,
+                event_call=__event_call__,
+                event_emitter=__event_emitter__,
             ),
-            self._threads,
-            __user__ or {},
+            threads=self._threads,
+            user=user,
         )
         if call.caller.task:
             return await self._do_task(call)
@@ -125,7 +128,7 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call.log, error))
+            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
@@ -138,7 +141,7 @@ class Pipe:
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            return error_chunk(report_exception(call.log, error))
+            return error_chunk(report_exception(call.log, error, PIPE_SHELL))
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
@@ -154,7 +157,7 @@ class Pipe:
         try:
             text = await self._task_text(await check_call(call))
         except Exception as error:
-            report_exception(call.log, error)
+            report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:

@@ -1,19 +1,71 @@
-"""What the pipe asks of the filter for administrators.
+"""What the pipe and the filter for administrators agree on.
 
-The filter is a file of its own (`owui_administration`), so neither imports the other: a
-test holds the two to these protocols. Only plain data goes between them, and events of
-the pipe, which the filter hands back unread.
+They are files of their own, and each has a copy of this module: a test holds them to
+these protocols. So only plain data goes between them, and events of the pipe, which the
+filter hands back unread.
 """
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from typing import Literal, NamedTuple, Protocol, TypedDict, TypeVar
 
-from openai_responses.json_input import JsonObject
-from openai_responses.loop.events import RunEvent, RunEvents
-from openai_responses.loop.tools import ToolResult
+_PipeEvent = TypeVar("_PipeEvent")
+_ToolOutcome = TypeVar("_ToolOutcome")
 
-DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
-"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+class CallFacts(TypedDict):
+    """What the filter is told of one call of the pipe."""
+
+    user_id: str
+    email: str
+    role: str
+    """As the host calls it: `admin`, `user`."""
+    model: str
+    """As the pipe lists it."""
+    task: str
+    """The name of a task of the host, or empty."""
+    base_url: str
+    """That of the pipe's valves."""
+    has_own_key: bool
+    """Whether the user pays."""
+
+
+UNKNOWN_CALL = CallFacts(
+    user_id="",
+    email="",
+    role="",
+    model="",
+    task="",
+    base_url="",
+    has_own_key=False,
+)
+"""A call of which nothing is known."""
+
+
+class ResponseCounts(NamedTuple):
+    """What responses used: requests, and tokens; `cached` is part of `input`."""
+
+    requests: int
+    input: int
+    cached: int
+    output: int
+
+
+class EventWords(NamedTuple):
+    """What an event of a run is, and of the last one how the run ended."""
+
+    word: Literal["", "text", "retry", "recovery", "end"] = ""
+    kind: str = ""
+    """Of the ending."""
+    code: str | None = None
+    """Of the ending."""
+    model: str = ""
+    """The one that answered."""
 
 
 class UsageAllowance(Protocol):
@@ -48,10 +100,10 @@ class EndpointQueue(Protocol):
     def valves(self) -> Mapping[str, str]:
         """Return what replaces valves of the pipe."""
 
-    def return_to(self, host: str, owner: str) -> bool:
+    def return_to(self, host: str, scope_id: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
 
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
         """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
@@ -70,35 +122,39 @@ class CallAccount(Protocol):
         """Where it is answered; None where the valves of the pipe say that."""
 
     def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+        self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
         """Count responses; return why the run ends, or nothing.
 
-        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
-        is in US dollars, None if it is unknown.
+        The cost is in US dollars, None if it is unknown.
         """
 
     def observe_run(
-        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
-    ) -> RunEvents:
-        """Return the events of a run, measured if the host exports that."""
+        self,
+        events: AsyncGenerator[_PipeEvent, None],
+        model: str,
+        address: str,
+        describe: Callable[[_PipeEvent], EventWords],
+    ) -> AsyncGenerator[_PipeEvent, None]:
+        """Return the events of a run, measured if the host exports that.
 
-    def observe_tool(
+        `address` is the server's. `describe` is asked about each event.
+        """
+
+    async def observe_tool(
         self,
         name: str,
-        work: Coroutine[Any, Any, ToolResult],
-        has_failed: Callable[[ToolResult], bool],
-    ) -> Coroutine[Any, Any, ToolResult]:
+        work: Awaitable[_ToolOutcome],
+        has_failed: Callable[[_ToolOutcome], bool],
+    ) -> _ToolOutcome:
         """Return the result of a tool, measured if the host exports that."""
 
-    def entra_token(
-        self, base_url: str, scope: str
-    ) -> Coroutine[Any, Any, tuple[str, str]]:
+    async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
         """Return a token of Microsoft Entra ID, or else what is wrong."""
 
 
 class Administration(Protocol):
     """The filter, while it is active."""
 
-    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
-        """Return what decides about one call; `facts` are `PipeCall.facts`."""
+    async def begin(self, facts: CallFacts) -> CallAccount:
+        """Return what decides about one call, and takes its usage."""

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Protocol
 
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_string_map
 from shells.shell import Shell
@@ -17,7 +17,7 @@ class EndpointValves(Protocol):
     BASE_URL: str
     ORGANIZATION: str
     PROJECT: str
-    COMPATIBILITY: Literal["auto", "openai", "strict"]
+    COMPATIBILITY: Compatibility
     CA_BUNDLE: str
     VERIFY_SSL: bool
 
@@ -63,6 +63,5 @@ def endpoint_of_valves(
         verify_ssl=valves.VERIFY_SSL,
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
+        compatibility=valves.COMPATIBILITY,
     )

@@ -17,5 +17,5 @@ class Shell(NamedTuple):
         return f"the valves of this {self.noun}"
 
 
-PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear beside it")
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
 PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")

@@ -2,6 +2,12 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.transport.connections import Timeouts
+
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
+
 
 class TimeoutSettings(BaseModel):
     """Keys of EXPERT_JSON that both have, in seconds."""
@@ -23,3 +29,13 @@ class TimeoutSettings(BaseModel):
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
     )
+
+    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
+        """Return the limits of a request to a model; `total` is that of its answer."""
+        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        return Timeouts(
+            connect=self.connect_timeout_seconds,
+            first_event=max(self.first_event_timeout_seconds, least),
+            idle=max(self.idle_timeout_seconds, least),
+            total=total,
+        )

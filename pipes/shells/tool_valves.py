@@ -1,8 +1,8 @@
 """The valves that say which tools may run, and for how long, for pipe and agents."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from openai_responses.loop.tools import Approval, ApprovalRules
 from shells.shell import Shell
@@ -23,8 +23,15 @@ _MAX_QUOTED_ENTRY = 40
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
-def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
+class ReadRules(NamedTuple):
+    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+
+    rules: ApprovalRules
+    problem: str = ""
+
+
+def read_rules(text: str, shell: Shell) -> ReadRules:
+    """Return the rules of TOOL_APPROVAL, one a line or comma.
 
     `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
     may be meant to deny any tool: a person is asked about what is not denied. An answer
@@ -33,7 +40,7 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
-        return rules, ""
+        return ReadRules(rules)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
@@ -41,7 +48,7 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return [*asked, ("*", "ask")], message
+    return ReadRules([*asked, ("*", "ask")], message)
 
 
 def _read_approval(word: str) -> Approval | None:
@@ -53,23 +60,28 @@ _DEFAULT_ENTRY = "default"
 _DEFAULT_TIMEOUT = 120.0
 
 
-def read_timeouts(
-    text: str, shell: Shell
-) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
+class ReadTimeouts(NamedTuple):
+    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
 
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
+    default: float
+    """The limit of a tool that no pattern fits."""
+    by_pattern: Sequence[tuple[str, float]]
+    """Limits by patterns of names."""
+    problem: str = ""
+
+
+def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
+    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
     patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
     if not unread:
-        return default, patterns, ""
+        return ReadTimeouts(default, patterns)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return default, patterns, message
+    return ReadTimeouts(default, patterns, message)
 
 
 def _read_timeout(word: str) -> float | None:

@@ -96,7 +96,7 @@ def _parse_window(policy: str) -> int:
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset asks for a memory policy that there is not. An administrator has "
+        "The preset names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )

@@ -23,8 +23,8 @@ def check_frontmatter(entry: Module, target: Target, version: str) -> Iterator[R
     keys, rest = split_docstring(entry.docstring)
     matches = [KEY_LINE.match(line) for line in keys.splitlines()]
     pairs = [(match[1], match[2]) if match else ("", "") for match in matches]
-    found = tuple(key for key, _ in pairs)
-    if found != target.frontmatter:
+    names = tuple(key for key, _ in pairs)
+    if names != target.frontmatter:
         wanted = ", ".join(target.frontmatter)
         yield entry.refuse(1, f"the frontmatter must have, in this order, {wanted}")
     if not all(value.strip() for _, value in pairs) or "\\" in keys:

@@ -17,7 +17,11 @@ def in_reading_order(target: Target, root: Path) -> list[Module]:
     if entry is None:
         raise FileNotFoundError(f"{target.entry} does not exist")
     _visit(read_module(target.entry, entry, target), (), finished, (target, root))
-    return sorted(finished.values(), key=lambda m: target.packages.index(m.package))
+
+    def package_index(module: Module) -> int:
+        return target.packages.index(module.package)
+
+    return sorted(finished.values(), key=package_index)
 
 
 def _visit(

@@ -105,7 +105,7 @@ TARGETS = (
     Target(
         entry="owui_administration.filter",
         host_class="Filter",
-        packages=("openai_responses", "owui_administration"),
+        packages=("openai_responses", "shells", "owui_administration"),
         folders=("pipes",),
         output="pipes/openai_responses_administration.py",
         requirements=frozenset({"pydantic", "open_webui"}),

@@ -40,13 +40,13 @@ class Difference:
 
 def differences(golden: Outcomes, current: Outcomes) -> list[Difference]:
     """Return what changed, the change of the most cases first."""
-    found: dict[tuple[str, ...], Difference] = {}
+    by_kind: dict[tuple[str, ...], Difference] = {}
     for name in sorted({*golden, *current}):
         for lines in _changes(golden.get(name), current.get(name)):
-            difference = found.setdefault(_kind(lines), Difference(lines))
+            difference = by_kind.setdefault(_kind(lines), Difference(lines))
             if name not in difference.cases:
                 difference.cases.append(name)
-    return sorted(found.values(), key=_rank)
+    return sorted(by_kind.values(), key=_rank)
 
 
 def _rank(difference: Difference) -> int:

@@ -82,15 +82,15 @@ def join_deltas(chunks: Iterable[Any]) -> list[Any]:
     is shown as soon as it is written, between any two of them.
     """
     joined: list[Any] = []
-    first_places: dict[str, int] = {}
+    first_indexes: dict[str, int] = {}
     for chunk in chunks:
         key = _delta_key(chunk)
-        if key and key in first_places:
-            place = first_places[key]
-            joined[place] = _joined_native(joined[place], chunk)
+        if key and key in first_indexes:
+            index = first_indexes[key]
+            joined[index] = _joined_native(joined[index], chunk)
             continue
         if key:
-            first_places[key] = len(joined)
+            first_indexes[key] = len(joined)
         longer = _joined_plain(joined[-1], chunk) if joined else None
         if longer is None:
             joined.append(chunk)

@@ -11,8 +11,9 @@ Json = dict[str, Any]
 def write_answer(body: Json) -> list[Json]:
     """Return the deltas that answer a request: a thought, then a call or a text."""
     last = body["messages"][-1]
-    said = last.get("content") or ""
-    text = said if isinstance(said, str) else " ".join(p.get("text", "") for p in said)
+    text = last.get("content") or ""
+    if not isinstance(text, str):
+        text = " ".join(part.get("text", "") for part in text)
     if last["role"] == "tool":
         words = ["It ", "said: ", text]
     elif "weather" in text and body.get("tools"):
@@ -21,7 +22,7 @@ def write_answer(body: Json) -> list[Json]:
         parts = ('{"city": ', '"Zürich"}')
         grown = [{"index": 0, "function": {"arguments": part}} for part in parts]
         thought = {"role": "assistant", "reasoning_content": "I look it up."}
-        return [thought, *({"tool_calls": [one]} for one in (call, *grown))]
+        return [thought, *({"tool_calls": [piece]} for piece in (call, *grown))]
     else:
         words = ["Two and two ", "are 4. 🌧", "\n"]
     thought = {"role": "assistant", "reasoning_content": "I think."}
@@ -32,7 +33,8 @@ def find_refusal(body: Json) -> Json | None:
     """Return what is wrong: no such model, or, as DeepSeek, a call without its thought."""
     if "missing" in body["model"]:
         return {"message": f"The model `{body['model']}` does not exist.", "code": 404}
-    turns = [place for place, m in enumerate(body["messages"]) if m["role"] == "user"]
+    roles = enumerate(message["role"] for message in body["messages"])
+    turns = [index for index, role in roles if role == "user"]
     for message in body["messages"][turns[-1] :]:
         if message.get("tool_calls") and not message.get("reasoning_content"):
             words = "Missing `reasoning_content` field in the assistant message."

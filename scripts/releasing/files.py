@@ -4,7 +4,6 @@ from pathlib import Path
 
 from bundling.building import build
 from bundling.targets import TARGETS, Target
-from owui_manifold.call.config import comma_list
 from owui_manifold.call.valves import Valves
 from releasing.contents import (
     ADMINISTRATION,
@@ -17,6 +16,7 @@ from releasing.contents import (
 )
 from releasing.imports import functions_file, models_file
 from releasing.packed import pack
+from shells.valve_words import comma_list
 
 ROOT = Path(__file__).resolve().parents[2]
 SWITCHES = {

@@ -31,7 +31,7 @@ CAPABILITIES = (
     "usage",
     "builtin_tools",
 )
-"""Of the page's list, those that hold for a model that reads pictures."""
+"""Of the page's list, those that hold for a model that reads images."""
 _SIZES = {
     "astra": "The largest model, for the hardest work.",
     "sol": "The large model, for hard questions and long work with tools.",
@@ -61,8 +61,8 @@ def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
 def frontmatter(source: str) -> dict[str, str]:
     """Return the key lines of a built file."""
     keys, _ = split_docstring(source.partition('"""\n')[2].partition('"""')[0])
-    found = (KEY_LINE.match(line) for line in keys.splitlines())
-    return {match[1]: match[2] for match in found if match}
+    matches = [KEY_LINE.match(line) for line in keys.splitlines()]
+    return {match[1]: match[2] for match in matches if match}
 
 
 def _function(function_id: str, source: str) -> dict[str, Any]:

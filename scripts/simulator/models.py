@@ -45,10 +45,10 @@ class ModelFacts:
     @property
     def series(self) -> tuple[int, int]:
         """The version as a pair that compares, (0, 0) outside ``gpt-``."""
-        found = SERIES.match(self.id)
-        if found is None:
+        match = SERIES.match(self.id)
+        if match is None:
             return (0, 0)
-        return int(found["major"]), int(found["minor"] or 0)
+        return int(match["major"]), int(match["minor"] or 0)
 
     @property
     def binds_reasoning_to_prefix(self) -> bool:
@@ -117,8 +117,8 @@ class ModelFacts:
 
 def read_family(model: str) -> str:
     """Return the series of a model id: ``gpt-5.2-pro`` is of ``gpt-5.2``."""
-    found = SERIES.match(model)
-    return found[0] if found else model.split("-", 1)[0]
+    match = SERIES.match(model)
+    return match[0] if match else model.split("-", 1)[0]
 
 
 def _make_row(
@@ -242,5 +242,5 @@ MODELS = _build_table()
 
 def is_retired(model: str) -> bool:
     """Tell whether the id, dated or not, named a model that is gone."""
-    found = SNAPSHOT.match(model)
-    return model in RETIRED or bool(found and found["name"] in RETIRED)
+    match = SNAPSHOT.match(model)
+    return model in RETIRED or bool(match and match["name"] in RETIRED)

@@ -29,7 +29,6 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``retry-after=S``   ... with this Retry-After; also ``retry-after-ms=MS``
 ``should-retry=B``  ... with this X-Should-Retry, true or false
 ``deltas=N``        the length of the ``long`` answer
-``bytes=N``         the length of the ``big-line`` delta
 ``again=N``         ``cut`` and ``drop`` break the first N resumed streams, too
 ``halt=N``          a background model stops after N events, until it is cancelled
 ``asks=N``          ... or until the response was asked for N times
@@ -53,7 +52,6 @@ NUMBERS = (
     "status",
     "times",
     "deltas",
-    "bytes",
     "keepalive",
 )
 BACKGROUND = ("again", "halt", "asks", "busy")

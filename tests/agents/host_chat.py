@@ -58,7 +58,8 @@ class HostChat:
         """Write a message; return all that the agent reported until its answer."""
         self.messages += self.host.convert(self.output)
         self.messages.append({"role": "user", "content": text})
-        self.output, self.calls = [], []
+        self.output = []
+        self.calls = []
         while True:
             await self._call()
             waiting = self._unanswered()

@@ -5,12 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from calls.valves import expert
-from owui_manifold.call.config import (
-    AccountCapabilities,
-    Config,
-    build_endpoint,
-    read_config,
-)
+from owui_manifold.call.capabilities import AccountCapabilities
+from owui_manifold.call.config import Config, build_endpoint, read_config
 from owui_manifold.call.context import (
     Caller,
     CheckedCall,

@@ -19,7 +19,8 @@ def row_of(host: StandInHost, *words: str) -> None:
     messages: Json = {}
     parent = None
     for number, said in enumerate(words):
-        call, answer = f"q{number}", f"a{number}"
+        call = f"q{number}"
+        answer = f"a{number}"
         messages[call] = {"role": "user", "content": said, "parentId": parent}
         messages[answer] = {"role": "assistant", "parentId": call}
         parent = answer

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from openai_responses.items import Item
 
-A, B, C = "A" * 26, "B" * 26, "C" * 26
+A = "A" * 26
+B = "B" * 26
+C = "C" * 26
 
 
 def earlier_key(
@@ -39,7 +41,9 @@ THOUGHT = (
     '<details type="function_openai_responses.reasoning" done="true">\n'
     "<summary>Done thinking!</summary>\nRain it is.\n</details>"
 )
-ID_A, ID_B, ID_C = A[:16], B[:16], C[:16]
+ID_A = A[:16]
+ID_B = B[:16]
+ID_C = C[:16]
 EARLIER = {
     "0.8.6, zero-width": (
         (A, B, C),

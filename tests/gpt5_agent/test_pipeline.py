@@ -504,6 +504,19 @@ async def test_a_refusal_of_the_api_keeps_what_was_said(pipeline: Pipeline) -> N
 
 
 @pytest.mark.asyncio
+async def test_failed_answer_is_found_in_the_log(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By its error id: the status and OpenAI's id of the request, for administrators."""
+    chunks = await pieces(pipeline, "sim:quota")
+
+    (message,) = [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
+    error_id = message.partition("(Error id: ")[2].rstrip(")")
+    lines = [line for line in caplog.messages if line.startswith(error_id)]
+    assert any("HTTP 429" in line and "request id req_" in line for line in lines)
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_question_after_the_end_is_answered_with_a_sentence(
     pipeline: Pipeline, stream: bool

@@ -96,7 +96,7 @@ async def test_what_an_administrator_stored_with_a_model_arrives(
     assert opened["service_tier"] == "priority"
 
 
-async def test_a_users_own_settings_within_bounds(
+async def test_users_own_settings_hold_within_bounds(
     server: OpenWebUI, member: User, tab: Tab, simulator: Simulator
 ) -> None:
     """What has no effect is told once; nobody hides from the log."""

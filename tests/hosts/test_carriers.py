@@ -61,17 +61,7 @@ def assert_each_continues_the_last(simulator: Simulator) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "scenario",
-    [
-        "commentary",
-        "remarks",
-        "remarks-only",
-        "two-reasonings",
-        "refusal",
-        "tool-after-text",
-    ],
-)
+@pytest.mark.parametrize("scenario", ["commentary", "remarks-only", "tool-after-text"])
 async def test_both_replay_the_same(
     tab: Tab, simulator: Simulator, carrier: str, scenario: str
 ) -> None:
@@ -134,7 +124,6 @@ async def test_a_remark_survives_a_stop(tab: Tab, simulator: Simulator) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.usefixtures("carrier")
 async def test_guided_regeneration_shows_the_old_answer(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -256,7 +245,6 @@ async def workspace_model(admin: User) -> AsyncIterator[str]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.usefixtures("carrier")
 async def test_reasoning_stays_within_a_family(
     tab: Tab, simulator: Simulator, workspace_model: str
 ) -> None:
@@ -279,7 +267,6 @@ async def test_reasoning_stays_within_a_family(
     ],
     ids="".join,
 )
-@pytest.mark.usefixtures("carrier")
 async def test_reasoning_stays_with_its_maker(
     tab: Tab, admin: User, simulator: Simulator, change: Json
 ) -> None:

@@ -95,16 +95,6 @@ async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
 
 
 @pytest.mark.asyncio
-async def test_usage_of_an_incomplete_answer_is_kept(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """It was paid for."""
-    turn = await tab.send(MODEL, "sim:incomplete")
-
-    assert (await tab.message(turn))["usage"]["output_tokens"] > 0
-
-
-@pytest.mark.asyncio
 async def test_page_without_streaming_stores_the_error(
     tab: Tab, now: Any, simulator: Simulator
 ) -> None:
@@ -134,76 +124,6 @@ async def test_a_failed_attempt_is_repeated_with_a_status_line(
     shown, hidden, last = stored["statusHistory"]
     assert (shown, last) == (line, closing)
     assert hidden["hidden"]  # the page draws no line while the answer comes
-
-
-@pytest.mark.asyncio
-async def test_stop_ends_the_wait_for_a_retry(tab: Tab, simulator: Simulator) -> None:
-    """The wait ends at once and nothing more is sent."""
-    turn = await tab.begin(MODEL, "sim:chat,status=503,times=5,retry-after=60 hello")
-    await turn.until(lambda seen: seen.statuses)
-
-    await tab.stop(turn)
-    await turn.until(lambda seen: seen.of_type("status")[-1]["data"].get("hidden"))
-    await tab.settle(turn)
-
-    assert [request.status for request in answered(simulator)] == [503]
-    assert not (await tab.message(turn)).get("error")
-
-
-@pytest.mark.asyncio
-async def test_reasoning_of_another_organization_is_left_out_for_good(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """A new key: one status line, the answer, and no second refusal.
-
-    An organization that is named stands for the account, whatever the key.
-    """
-    async with valves_changed(admin, PIPE, ORGANIZATION="ours"):
-        first = await tab.send(MODEL, "sim:short hello")
-    other = {"ORGANIZATION": "ours", "API_KEY": "sk-simulator-2"}
-    async with valves_changed(admin, PIPE, **other):
-        second = await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
-        third = await tab.send(MODEL, "sim:short more", chat_id=first.chat_id)
-
-    statuses = [request.status for request in answered(simulator)]
-    assert statuses == [200, 400, 200, 200]
-    assert "could not read earlier reasoning" in second.statuses[0]["description"]
-    assert second.error is third.error is None
-    last = chat_bodies(simulator)[-1]["input"]
-    assert kinds(last) == [
-        *("user", "assistant", "user"),
-        *("reasoning", "assistant", "user"),
-    ]
-
-
-@pytest_asyncio.fixture
-async def unverified(
-    admin: User, pipe_source: str
-) -> AsyncIterator[tuple[str, Simulator]]:
-    """A copy of the pipe whose organization may have no summaries and no stream."""
-    async with Simulator(profile="unverified-stream") as upstream:
-        valves = {"BASE_URL": upstream.base_url, "API_KEY": upstream.api_key}
-        valves["MODEL_ID"] = "gpt-6.1-sol"
-        ids = await install_pipe(admin, "unverified", pipe_source, valves)
-        yield ids[0], upstream
-        await admin.delete_function("unverified")
-
-
-@pytest.mark.asyncio
-async def test_what_an_organization_may_not_use_is_learned(
-    tab: Tab, unverified: tuple[str, Simulator]
-) -> None:
-    """The first answer costs the refusals, the second none."""
-    model, upstream = unverified
-    first = await tab.send(model, "sim:short hello")
-    refused = len([r for r in upstream.requests if r.status == 400])
-    upstream.forget()
-    second = await tab.send(model, "sim:short again", chat_id=first.chat_id)
-
-    assert refused >= 1
-    assert first.error is second.error is None
-    assert [r.status for r in upstream.requests] == [200]
-    assert not upstream.requests[0].body.get("stream")
 
 
 CENSUS = (Path(__file__).parent / "plugins/census.py").read_text()
@@ -300,13 +220,13 @@ async def asked_at_once(
 
 
 @pytest.mark.asyncio
-async def test_a_hundred_runs_of_two_users_stay_apart(
+async def test_thirty_runs_of_two_users_stay_apart(
     admin: User, member: User, simulator: Simulator, server: OpenWebUI
 ) -> None:
     """Each checks for the other's words: events, stored chats, kept items, valves."""
     async with Tab(admin) as one, Tab(member) as other:
         await admin.set_user_valves(PIPE, {"VERBOSITY": "low"})
-        tabs = [one, other] * 50
+        tabs = [one, other] * 15
         words = [
             f"{'ADM' if tab is one else 'MEM'}-canary-{i}" for i, tab in enumerate(tabs)
         ]

@@ -102,19 +102,6 @@ async def test_documents_stay_where_they_were_attached(
 
 
 @pytest.mark.asyncio
-async def test_files_are_the_hosts_by_default(
-    tab: Tab, member: User, admin: User, simulator: Simulator
-) -> None:
-    """And so are those that are no PDF where only PDFs are wanted."""
-    note = await attach(member, "note.txt", TEXT, "text/plain")
-    turn = await tab.send(MODEL, "sim:chat read", files=[note])
-    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
-        await tab.send(MODEL, "sim:chat again", chat_id=turn.chat_id, files=[note])
-
-    assert [parts_of(body, "input_file") for body in chat_bodies(simulator)] == [[], []]
-
-
-@pytest.mark.asyncio
 async def test_file_of_somebody_else_is_not_read(
     tab: Tab, server: OpenWebUI, admin: User, simulator: Simulator
 ) -> None:
@@ -150,25 +137,6 @@ async def test_temporary_chat_sends_files_too(
     for body in chat_bodies(simulator):
         first = body["input"][0]["content"]
         assert first[0] == document("report.pdf", PDF, "application/pdf")
-
-
-@pytest.mark.asyncio
-async def test_too_large_file_is_refused_by_name(
-    tab: Tab, member: User, admin: User, simulator: Simulator
-) -> None:
-    """The sentence names it; nothing is sent, and the chat goes on."""
-    content = PDF.ljust(50_000_001)
-    large = await attach(member, "atlas.pdf", content, "application/pdf", process=False)
-    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
-        turn = await tab.send(MODEL, "sim:chat read", files=[large])
-        assert "With atlas.pdf the files of this chat come to more than 50 MB" in str(
-            turn.error
-        )
-        assert chat_bodies(simulator) == []
-        after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id)
-
-    assert after.error is None
-    assert parts_of(chat_bodies(simulator)[0], "input_file") == []
 
 
 # ------------------------------------------------------------------------ pictures

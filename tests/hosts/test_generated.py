@@ -113,39 +113,6 @@ async def test_unfinished_pictures_are_shown_and_not_stored(
 
 
 @pytest.mark.asyncio
-async def test_chat_goes_on_without_a_lost_picture(
-    tab: Tab, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """The chat goes on without it."""
-    first = await tab.send(MODEL, "sim:draw a disc")
-    (file,) = (await tab.message(first))["files"]
-    (held,) = (server.home / "data/uploads").glob(f"{file['id']}*")
-    held.unlink()
-
-    second = await tab.send(MODEL, "sim:draw darker", chat_id=first.chat_id)
-
-    assert second.error is None
-    sent = chat_bodies(simulator)[-1]["input"]
-    assert kinds(sent) == ["user", "reasoning", "assistant", "user"]
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("toolkit")
-async def test_a_picture_in_front_of_a_call_stays_in_its_place(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The round after the tool and the next turn send it alike."""
-    body = {"tool_ids": ["toolkit"]}
-    first = await tab.send(MODEL, "sim:draw-tool weather?", body=body)
-    await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id, body=body)
-
-    _, within, later = chat_bodies(simulator)
-    assert kinds(within["input"])[:4] == ["user", "reasoning", "user", "function_call"]
-    assert pictures_in(within["input"]) == [FIRST]
-    assert later["input"][: len(within["input"])] == within["input"]
-
-
-@pytest.mark.asyncio
 async def test_code_is_shown_with_its_files_and_replayed(
     tab: Tab, server: OpenWebUI, member: User, stranger: User, simulator: Simulator
 ) -> None:
@@ -235,29 +202,6 @@ async def named_file(
     page = f"{admin.url}{url}/html"
     async with admin.http.get(page, headers=admin.headers) as answer:
         yield url, answer
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("scenario", "sentence"),
-    [
-        ("draw-failed", "the safety system rejected it"),
-        ("draw,cut=16", "interrupted before the image was complete"),
-        ("count-late", "people.csv could not be fetched: the container"),
-        ("count-failed", "The code did not run to its end."),
-        ("count,cut=36", "interrupted before the code had run"),
-    ],
-)
-async def test_what_goes_wrong_is_one_sentence(
-    tab: Tab, simulator: Simulator, scenario: str, sentence: str
-) -> None:
-    """It stays with the answer, and the chat goes on."""
-    first = await tab.send(MODEL, f"sim:{scenario} the people")
-    second = await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id)
-
-    stored = await tab.message(first)
-    assert json.dumps(stored["output"]).count(sentence) == 1
-    assert second.error is None
 
 
 @pytest.mark.asyncio

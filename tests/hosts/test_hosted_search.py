@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from openai.types.chat import ChatCompletion
 
 from hosts.browser.page import ChatPage
 from hosts.people.client import Json
-from hosts.people.tabs import Tab, Turn
+from hosts.people.tabs import Tab
 from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.servers.website import Website
 from hosts.setup.pipes import valves_changed
-from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
@@ -67,17 +65,6 @@ def text_of(stored: Json) -> str:
     return strip_markers(str(stored["content"]))
 
 
-async def edited(tab: Tab, turn: Turn, old: str, new: str) -> None:
-    """Change a stored answer as the page's edit box does."""
-    chat = await tab.user.chat(turn.chat_id)
-    message = chat["history"]["messages"][turn.message_id]
-    for item in message["output"]:
-        for part in item.get("content") or []:
-            part["text"] = part["text"].replace(old, new)
-    message["content"] = message["content"].replace(old, new)
-    await tab.user.update_chat(turn.chat_id, chat)
-
-
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("searching")
 async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> None:
@@ -122,40 +109,6 @@ async def test_the_next_turn_sends_what_the_model_wrote(
         *("web_search_call", "web_search_call", "assistant", "user"),
     ]
     assert "utm_source=openai" in sent[-2]["content"][0]["text"]
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("searching")
-async def test_numbers_run_on_over_the_rounds_of_tools(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """The second round cites a page of the first by the same number."""
-    first = await tab.send(MODEL, "sim:search-tool When?")
-    await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
-
-    stored = await tab.message(first)
-    remarks = [item for item in stored["output"] if item["type"] == COMMENTARY_TYPE]
-    assert "So far: 1963. [1]" in remarks[0]["content"][0]["text"]
-    assert "Ships were lost [2] in 1963. [1]" in stored["content"]
-    urls = [source["source"].get("url") for source in stored["sources"]]
-    assert urls[:2] == [PAGES[0], PAGES[2]]
-    assert_prefixes(simulator)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("searching")
-async def test_an_edited_answer_goes_back_as_edited(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """What a person wrote counts, without the places of sources."""
-    first = await tab.send(MODEL, "sim:web-search When did it freeze?")
-
-    await edited(tab, first, "froze in 1963", "froze in 1964")
-    await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
-
-    (part,) = chat_bodies(simulator)[-1]["input"][-2]["content"]
-    assert part["text"].startswith(SHOWN.replace("1963", "1964"))
-    assert part["annotations"] == []
 
 
 @pytest.mark.asyncio
@@ -213,32 +166,6 @@ async def test_a_search_in_files_names_them(
     (card,) = [i for i in stored["output"] if i["type"] == "file_search_call"]
     assert card["queries"] == ["pier", "fire at the pier"]
     assert_prefixes(simulator)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("searching")
-async def test_a_plain_caller_gets_annotations(
-    member: User, simulator: Simulator
-) -> None:
-    """With links that do not tell who searched, in a stream as in one piece."""
-    asked = "sim:web-search When did it freeze?"
-
-    result = await member.completion(MODEL, [{"role": "user", "content": asked}])
-    chunks = [chunk async for chunk in member.chunks(MODEL, asked)]
-
-    message = ChatCompletion.model_validate(result).choices[0].message
-    assert message.annotations
-    cited = [note.url_citation for note in message.annotations]
-    assert [one.url for one in cited] == [PAGES[0], PAGES[1], PAGES[0], PAGES[2]]
-    assert message.content
-    for one in cited:
-        assert message.content[one.start_index : one.end_index].endswith(
-            f"]({one.url}))"
-        )
-    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
-    assert "".join(d.get("content") or "" for d in deltas) == message.content
-    (streamed,) = [d["annotations"] for d in deltas if d.get("annotations")]
-    assert streamed == result["choices"][0]["message"]["annotations"]
 
 
 @pytest.mark.asyncio

@@ -49,7 +49,7 @@ async def test_what_tools_did_leaves_with_the_end_of_the_answer(
         ("Make it rhyme", None, ["user", "reasoning", "assistant", "user"]),
     ],
 )
-async def test_guided_regeneration(
+async def test_guided_regeneration_sends_the_pages_wish_as_verbosity(
     tab: Tab, simulator: Simulator, words: str, verbosity: str | None, sent: list[str]
 ) -> None:
     """A wish of the page's own is no message; one in other words is the model's."""

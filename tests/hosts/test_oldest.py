@@ -41,8 +41,8 @@ from hosts.test_denied_tools import test_question_shows_what_will_be_done
 from hosts.test_limits import students, test_a_group_reaches_its_limit
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
-    test_a_stream_of_chat_chunks,
-    test_one_complete_result,
+    test_plain_request_gets_one_result,
+    test_plain_stream_has_chat_chunks,
 )
 from hosts.test_tool_rounds import (
     test_reasoning_survives_the_rounds_and_the_turn,

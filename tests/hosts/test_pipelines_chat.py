@@ -321,7 +321,9 @@ async def test_a_title_is_made_without_the_loop(tab: Tab, simulator: Simulator) 
     assert row["title"] == "Talking to a Stand-in"
 
 
-async def test_a_page_with_streaming_off(tab: Tab, simulator: Simulator) -> None:
+async def test_page_without_streaming_stores_and_replays_the_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
     """The answer is stored whole, with its items, and the next turn replays it (R27)."""
     first = await tab.send(FUNCTION_CALLING, "hello", body={"stream": False})
     second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
@@ -421,7 +423,7 @@ async def test_no_word_for_a_stream_evades_a_limit(
     asked = [{"role": "user", "content": "sim:short hello"}]
     async with administration(admin, USER_LIMITS_JSON=json.dumps(rules)):
         await admin.set_global(ADMINISTRATION)
-        with pytest.raises(OpenWebUIError, match="only counted with a stream"):
+        with pytest.raises(OpenWebUIError, match="counted only in a stream"):
             await member.completion(FUNCTION_CALLING, asked, stream=value)
 
     assert chat_bodies(simulator) == []

@@ -21,7 +21,7 @@ PIXEL = (
 
 
 @pytest.mark.asyncio
-async def test_a_stream_of_chat_chunks(member: User, simulator: Simulator) -> None:
+async def test_plain_stream_has_chat_chunks(member: User, simulator: Simulator) -> None:
     """Reasoning, text, one finish and one usage, in the chat's own form."""
     chunks = [c async for c in member.chunks(MODEL, "sim:chat hello")]
 
@@ -39,7 +39,9 @@ async def test_a_stream_of_chat_chunks(member: User, simulator: Simulator) -> No
 
 
 @pytest.mark.asyncio
-async def test_one_complete_result(member: User, simulator: Simulator) -> None:
+async def test_plain_request_gets_one_result(
+    member: User, simulator: Simulator
+) -> None:
     """Without a stream, upstream is asked without one, too."""
     result = await member.completion(MODEL, [{"role": "user", "content": "sim:chat"}])
 

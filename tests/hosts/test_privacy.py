@@ -230,17 +230,18 @@ async def ask_as_client(tab: Tab, model: str, turn: Turn, **more: str) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("carrier", ["output", "markers"])
 @pytest.mark.parametrize(
-    "go_on",
+    ("carrier", "go_on"),
     [
-        continued,
-        continued_in_a_copy,
-        continued_after_an_import,
-        answered_again,
-        asked_on,
-        continued_by_a_client,
-        asked_in_another_chat,
+        ("output", continued),
+        ("output", continued_in_a_copy),
+        ("output", continued_after_an_import),
+        ("output", answered_again),
+        ("output", asked_on),
+        ("output", continued_by_a_client),
+        ("output", asked_in_another_chat),
+        ("markers", continued),
+        ("markers", asked_in_another_chat),
     ],
 )
 async def test_own_instructions_never_replace_the_administrators(
@@ -336,7 +337,7 @@ async def test_a_changed_key_breaks_no_chat(
 
 
 @pytest.mark.asyncio
-async def test_what_a_shared_or_exported_chat_reveals(
+async def test_shared_or_exported_chat_carries_ciphertext(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
     """The README says so: both carry our keys."""

@@ -30,7 +30,7 @@ SERVERS = [
         "authorization": SECRET,
     }
 ]
-NO = "The user did not approve this call of clocks_now. Go on without it."
+NO = "The user did not approve this call of clocks_now. Continue without it."
 # True once nothing on the page slides open any more; some things turn for ever.
 RESTS = """() => !document.getAnimations().some((one) =>
   one.playState === 'running' && isFinite(one.effect.getComputedTiming().endTime))"""
@@ -112,7 +112,7 @@ async def test_a_call_is_shown_stored_and_remembered(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("answer", [True, False, None])
-async def test_a_call_that_needs_consent(
+async def test_call_runs_only_after_consent(
     tab: Tab, simulator: Simulator, answer: bool | None
 ) -> None:
     """The host's card asks; only a clear yes lets the call be made."""
@@ -139,7 +139,7 @@ async def test_a_call_that_needs_consent(
 
 
 @pytest.mark.asyncio
-async def test_consent_beside_a_tool_of_the_host(
+async def test_consent_is_asked_beside_a_tool_of_the_host(
     tab: Tab, simulator: Simulator
 ) -> None:
     """Both are answered before the model goes on."""

@@ -18,7 +18,7 @@ WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 
 
 @pytest.mark.asyncio
-async def test_spans_and_metrics_of_a_chat(admin: User, tab: Tab) -> None:
+async def test_chat_exports_spans_and_metrics(admin: User, tab: Tab) -> None:
     """One for each request with those of its tools inside; none after the switch."""
     source = (BUILT / f"{ADMINISTRATION}.py").read_text("utf-8")
     await admin.install_function(ADMINISTRATION, source)

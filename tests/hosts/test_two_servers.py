@@ -311,5 +311,5 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
     assert [r.status for r in answered(simulator)] == [200, 200]
     assert "reasoning" not in kinds(answered(simulator)[-1].body["input"])
     kept = json.dumps(await left.chat(first.chat_id or ""))
-    assert "is at another server or account" in kept
+    assert "belongs to another server or account" in kept
     assert "sk-" not in kept

@@ -118,7 +118,9 @@ def test_error_line_without_an_answer_has_nulls() -> None:
         ({"format": {"type": [SPOKEN]}}, None),
     ],
 )
-def test_response_format(text: object, expected: str | None) -> None:
+def test_unknown_response_format_is_not_told(
+    text: object, expected: str | None
+) -> None:
     """Without one the API answers in text; a kind that nobody knows is not told."""
     line = json.loads(
         AuditedRequest({**PAYLOAD, "text": text}, HOST, ID).request_line()
@@ -128,7 +130,7 @@ def test_response_format(text: object, expected: str | None) -> None:
 
 
 @pytest.mark.parametrize(("items", "count"), [([], 0), ([{}, {"role": "user"}], 1)])
-def test_input_message_count(items: object, count: int) -> None:
+def test_only_messages_are_counted(items: object, count: int) -> None:
     """What is no message does not count; a stream that a server refused is none."""
     payload = {"model": "m", "input": items}
     line = json.loads(AuditedRequest(payload, HOST, ID).request_line())

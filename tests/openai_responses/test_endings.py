@@ -198,7 +198,7 @@ def test_every_kind_is_made() -> None:
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
-def test_kinds(kind: str) -> None:
+def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
     """All but a completed one are failures, with a sentence from the table or ours."""
     ending = ENDINGS[kind]
     assert ending.kind == kind
@@ -225,7 +225,9 @@ def test_error_that_is_only_ours() -> None:
         (Failure(), "The model's server did not answer."),
     ],
 )
-def test_failures(failure: Failure, words: str) -> None:
+def test_status_line_says_why_there_is_another_attempt(
+    failure: Failure, words: str
+) -> None:
     """A status line says why there is another attempt."""
     assert failure_status(failure) == words
 
@@ -241,7 +243,7 @@ def test_failures(failure: Failure, words: str) -> None:
         (CANARY, "incomplete. Ask"),
     ],
 )
-def test_incomplete(reason: str | None, words: str) -> None:
+def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) -> None:
     """The reason is told where it is a word of the API."""
     ending = ending_of_incomplete(reason)
     assert words in ending.sentence
@@ -266,7 +268,7 @@ def test_incomplete(reason: str | None, words: str) -> None:
         (ApiError(CANARY, CANARY, CANARY, CANARY), "reported an error. Try again"),
     ],
 )
-def test_failure(error: ApiError, words: str) -> None:
+def test_failure_has_words_for_a_known_code(error: ApiError, words: str) -> None:
     """A code that we know has words of its own, another one is told."""
     ending = ending_of_failure("failed", error)
     assert words in ending.sentence == failure_sentence(error)
@@ -335,7 +337,9 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (429, ApiError("flex_unavailable"), "no flex capacity"),
     ],
 )
-def test_refusal(status: int, error: ApiError, words: str) -> None:
+def test_code_of_a_refusal_decides_before_its_status(
+    status: int, error: ApiError, words: str
+) -> None:
     """The code decides before the status; the key is wrong whatever the code says."""
     assert words in refusal_sentence(status, error)
 

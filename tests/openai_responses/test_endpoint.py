@@ -34,7 +34,7 @@ KEY = "sk-endpoint-1"
         ("https://host.tld/api/v2", "https://host.tld/api/v2"),
     ],
 )
-def test_base_urls(pasted: str, address: str) -> None:
+def test_pasted_address_is_understood(pasted: str, address: str) -> None:
     """What people paste is understood."""
     assert Endpoint(pasted, "").url("") == address
     assert Endpoint(pasted, KEY).url("/responses") == f"{address}/responses"
@@ -120,7 +120,7 @@ def test_query_of_the_address(pasted: str, address: str) -> None:
         "US.OpenAI.Azure.com",
     ],
 )
-def test_azure(host: str) -> None:
+def test_azure_has_its_own_header_and_path(host: str) -> None:
     """Its key has a header of its own, and its path a part in front."""
     endpoint = Endpoint(f"https://{host}", KEY)
     assert endpoint.url("/responses") == f"https://{host}/openai/v1/responses"
@@ -130,7 +130,7 @@ def test_azure(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["api.openai.com", "azure.com.evil.tld", "notazure.com", "127.0.0.1:8080"]
 )
-def test_everybody_else(host: str) -> None:
+def test_other_servers_get_a_bearer_token(host: str) -> None:
     """They get a bearer token."""
     endpoint = Endpoint(f"https://{host}", f" {KEY}\n")
     assert endpoint.url("/responses") == f"https://{host}/v1/responses"
@@ -193,7 +193,8 @@ def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
 )
 def test_token_takes_the_place_of_the_key(address: str) -> None:
     """Also at Azure; it changes all the time, the account does not."""
-    plain, signed = Endpoint(address, ""), Endpoint(address, "", token="token-1")
+    plain = Endpoint(address, "")
+    signed = Endpoint(address, "", token="token-1")
 
     assert signed.headers()["Authorization"] == "Bearer token-1"
     assert "api-key" not in signed.headers()
@@ -212,6 +213,6 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
         ("http://127.0.0.1:4000", True),
     ],
 )
-def test_gateways(address: str, is_gateway: bool) -> None:
+def test_only_openai_and_azure_are_no_gateways(address: str, is_gateway: bool) -> None:
     """They may learn who asks; OpenAI and Azure do not, unless a valve says so."""
     assert Endpoint(address, "").is_gateway == is_gateway

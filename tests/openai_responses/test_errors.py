@@ -128,7 +128,7 @@ def test_code_beside_an_error_in_words() -> None:
         (None, ApiError()),
     ],
 )
-def test_error_bodies(body: object, error: ApiError) -> None:
+def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
     """OpenAI's shape and those of gateways before it are all read."""
     assert read_api_error(body) == error
 

@@ -36,6 +36,15 @@ def output(name: str, type: str = "function_call_output") -> Item:
     return {"type": type, "call_id": name, "output": ""}
 
 
+CALL_A = call("a")
+CALL_B = call("b")
+OUTPUT_A = output("a")
+OUTPUT_B = output("b")
+CUSTOM_CALL = call("a", "custom_tool_call")
+CUSTOM_OUTPUT = output("a", "custom_tool_call_output")
+SEARCH: Item = {"type": "web_search_call"}
+
+
 @pytest.mark.parametrize(
     ("item", "kind"),
     [
@@ -48,7 +57,7 @@ def output(name: str, type: str = "function_call_output") -> Item:
         ({}, ""),
     ],
 )
-def test_item_type(item: Item, kind: str) -> None:
+def test_short_message_is_a_message(item: Item, kind: str) -> None:
     """A message in its short form has no type of its own."""
     assert item_type(item) == kind
 
@@ -56,13 +65,13 @@ def test_item_type(item: Item, kind: str) -> None:
 @pytest.mark.parametrize(
     ("item", "kinds"),
     [
-        (call("a"), ["call"]),
-        (call("a", "custom_tool_call"), ["call"]),
-        (output("a"), ["output"]),
-        (output("a", "custom_tool_call_output"), ["output"]),
+        (CALL_A, ["call"]),
+        (CUSTOM_CALL, ["call"]),
+        (OUTPUT_A, ["output"]),
+        (CUSTOM_OUTPUT, ["output"]),
         (REASONING, ["reasoning"]),
         (USER, []),
-        ({"type": "web_search_call"}, []),
+        (SEARCH, []),
     ],
 )
 def test_calls_outputs_and_reasoning_differ(item: Item, kinds: list[str]) -> None:
@@ -71,7 +80,7 @@ def test_calls_outputs_and_reasoning_differ(item: Item, kinds: list[str]) -> Non
     assert [kind for kind, holds in tests.items() if holds(item)] == kinds
 
 
-def test_encrypted_reasoning() -> None:
+def test_only_reasoning_with_content_can_be_given_back() -> None:
     """Reasoning without its content cannot be given back."""
     assert has_encrypted_reasoning(REASONING)
     assert not has_encrypted_reasoning({**REASONING, "encrypted_content": None})
@@ -88,12 +97,12 @@ def test_encrypted_reasoning() -> None:
         ({"text": "a"}, ""),
     ],
 )
-def test_message_text(content: object, text: str) -> None:
+def test_text_of_a_message_has_texts_and_refusals(content: object, text: str) -> None:
     """A person reads the texts and the refusals."""
     assert message_text({"content": content}) == text
 
 
-def test_replayed_item() -> None:
+def test_replayed_item_loses_ids_states_and_nulls() -> None:
     """Ids, states and absent values go; all else stays, in its order."""
     item: Item = {
         "id": "rs_1",
@@ -115,7 +124,7 @@ def test_replayed_item() -> None:
     assert item == before
 
 
-def test_replayed_message() -> None:
+def test_replayed_message_keeps_its_phase() -> None:
     """Its phase stays; its parts lose what no input takes."""
     part: Item = {
         "type": "output_text",
@@ -140,7 +149,7 @@ def test_replayed_message() -> None:
     }
 
 
-def test_replayed_short_message() -> None:
+def test_replayed_short_message_keeps_its_text() -> None:
     """A text as content stays a text."""
     assert strip_for_replay({**USER, "id": "1"}) == USER
 
@@ -148,12 +157,12 @@ def test_replayed_short_message() -> None:
 @pytest.mark.parametrize(
     ("items", "places"),
     [
-        ([call("a"), call("b"), USER, output("a"), output("c")], {0, 3}),
-        ([output("a"), call("a")], set()),
-        ([call("a"), call("a"), output("a"), output("a")], {0, 2}),
-        ([call("a"), USER, {**call("a"), "name": "b"}, output("a")], {2, 3}),
-        ([call("a"), output("a", "custom_tool_call_output"), output("a")], {0, 2}),
-        ([call("a", "custom_tool_call"), output("a")], set()),
+        ([CALL_A, CALL_B, USER, OUTPUT_A, output("c")], {0, 3}),
+        ([OUTPUT_A, CALL_A], set()),
+        ([CALL_A, CALL_A, OUTPUT_A, OUTPUT_A], {0, 2}),
+        ([CALL_A, USER, {**CALL_A, "name": "b"}, OUTPUT_A], {2, 3}),
+        ([CALL_A, CUSTOM_OUTPUT, OUTPUT_A], {0, 2}),
+        ([CUSTOM_CALL, OUTPUT_A], set()),
         ([{"type": "function_call", "call_id": None}, {"call_id": ["a"]}], set()),
         ([], set()),
     ],
@@ -170,36 +179,29 @@ def test_output_answers_one_call_in_front_of_it(
 @pytest.mark.parametrize(
     ("items", "kept"),
     [
-        ([USER, call("a"), USER], [USER, USER]),
-        ([USER, output("a"), USER], [USER, USER]),
+        ([USER, CALL_A, USER], [USER, USER]),
+        ([USER, OUTPUT_A, USER], [USER, USER]),
         (
-            [USER, REASONING, call("a"), output("a"), USER],
-            [USER, REASONING, call("a"), output("a"), USER],
+            [USER, REASONING, CALL_A, OUTPUT_A, USER],
+            [USER, REASONING, CALL_A, OUTPUT_A, USER],
         ),
-        ([USER, REASONING, call("a"), USER], [USER, USER]),
+        ([USER, REASONING, CALL_A, USER], [USER, USER]),
         ([REASONING, REASONING, ANSWER], [REASONING, REASONING, ANSWER]),
         ([REASONING, USER], [USER]),
-        ([REASONING, output("a"), ANSWER], [REASONING, ANSWER]),
-        (
-            [REASONING, call("a"), call("b"), output("b")],
-            [REASONING, call("b"), output("b")],
-        ),
-        ([REASONING, call("a"), output("x"), ANSWER], [ANSWER]),
-        ([REASONING, call("a"), REASONING, ANSWER], [REASONING, ANSWER]),
-        ([call("a"), REASONING, output("a")], [call("a"), output("a")]),
+        ([REASONING, OUTPUT_A, ANSWER], [REASONING, ANSWER]),
+        ([REASONING, CALL_A, CALL_B, OUTPUT_B], [REASONING, CALL_B, OUTPUT_B]),
+        ([REASONING, CALL_A, output("x"), ANSWER], [ANSWER]),
+        ([REASONING, CALL_A, REASONING, ANSWER], [REASONING, ANSWER]),
+        ([CALL_A, REASONING, OUTPUT_A], [CALL_A, OUTPUT_A]),
         ([REASONING], []),
         ([], []),
-        (
-            [call("a", "custom_tool_call"), output("a", "custom_tool_call_output")],
-            [call("a", "custom_tool_call"), output("a", "custom_tool_call_output")],
-        ),
-        (
-            [REASONING, {"type": "web_search_call"}],
-            [REASONING, {"type": "web_search_call"}],
-        ),
+        ([CUSTOM_CALL, CUSTOM_OUTPUT], [CUSTOM_CALL, CUSTOM_OUTPUT]),
+        ([REASONING, SEARCH], [REASONING, SEARCH]),
     ],
 )
-def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
+def test_half_pairs_go_with_their_reasoning(
+    items: list[Item], kept: list[Item]
+) -> None:
     """Half pairs go, with the reasoning that led to them; whole ones stay."""
     assert drop_orphans(items) == kept
 
@@ -219,25 +221,25 @@ RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_
         ([USER, ANSWER, COMPACTION, USER], [COMPACTION, USER]),
         ([INSTRUCTIONS, USER, COMPACTION], [INSTRUCTIONS, COMPACTION]),
         (
-            [USER, REASONING, call("a"), COMPACTION, output("a"), ANSWER],
-            [COMPACTION, call("a"), output("a"), ANSWER],
+            [USER, REASONING, CALL_A, COMPACTION, OUTPUT_A, ANSWER],
+            [COMPACTION, CALL_A, OUTPUT_A, ANSWER],
         ),
         (
-            [call("a"), output("a"), call("b"), COMPACTION, UPDATE, output("b")],
-            [COMPACTION, UPDATE, call("b"), output("b")],
+            [CALL_A, OUTPUT_A, CALL_B, COMPACTION, UPDATE, OUTPUT_B],
+            [COMPACTION, UPDATE, CALL_B, OUTPUT_B],
         ),
         (
-            [call("a"), call("b"), COMPACTION, output("a"), output("b")],
-            [COMPACTION, call("a"), call("b"), output("a"), output("b")],
+            [CALL_A, CALL_B, COMPACTION, OUTPUT_A, OUTPUT_B],
+            [COMPACTION, CALL_A, CALL_B, OUTPUT_A, OUTPUT_B],
         ),
-        ([call("a"), COMPACTION], [COMPACTION, call("a")]),
+        ([CALL_A, COMPACTION], [COMPACTION, CALL_A]),
         (
-            [call("a"), COMPACTION, output("a"), call("b"), COMPACTION, output("b")],
-            [COMPACTION, call("b"), output("b")],
+            [CALL_A, COMPACTION, OUTPUT_A, CALL_B, COMPACTION, OUTPUT_B],
+            [COMPACTION, CALL_B, OUTPUT_B],
         ),
         (
-            [INSTRUCTIONS, USER, ADDED, USER, call("a"), COMPACTION, output("a")],
-            [INSTRUCTIONS, ADDED, COMPACTION, call("a"), output("a")],
+            [INSTRUCTIONS, USER, ADDED, USER, CALL_A, COMPACTION, OUTPUT_A],
+            [INSTRUCTIONS, ADDED, COMPACTION, CALL_A, OUTPUT_A],
         ),
         ([REQUEST, COMPACTION, RESPONSE], [COMPACTION, REQUEST, RESPONSE]),
         ([REQUEST, RESPONSE, COMPACTION, USER], [COMPACTION, USER]),
@@ -255,22 +257,19 @@ def test_input_begins_with_the_last_compaction(
     ("items", "moved"),
     [
         (
-            [ANSWER, call("a"), ANSWER, call("b"), output("a"), output("b"), USER],
-            [ANSWER, call("a"), call("b"), output("a"), output("b"), ANSWER, USER],
+            [ANSWER, CALL_A, ANSWER, CALL_B, OUTPUT_A, OUTPUT_B, USER],
+            [ANSWER, CALL_A, CALL_B, OUTPUT_A, OUTPUT_B, ANSWER, USER],
         ),
         (
-            [call("a"), ANSWER, output("a"), call("b"), USER, output("b")],
-            [call("a"), output("a"), ANSWER, call("b"), output("b"), USER],
+            [CALL_A, ANSWER, OUTPUT_A, CALL_B, USER, OUTPUT_B],
+            [CALL_A, OUTPUT_A, ANSWER, CALL_B, OUTPUT_B, USER],
         ),
         (
-            [call("a"), REASONING, call("b"), ANSWER, output("b"), output("a")],
-            [call("a"), REASONING, call("b"), output("b"), output("a"), ANSWER],
+            [CALL_A, REASONING, CALL_B, ANSWER, OUTPUT_B, OUTPUT_A],
+            [CALL_A, REASONING, CALL_B, OUTPUT_B, OUTPUT_A, ANSWER],
         ),
-        ([call("a"), ANSWER, USER], [call("a"), ANSWER, USER]),
-        (
-            [call("a"), output("a"), ANSWER, USER],
-            [call("a"), output("a"), ANSWER, USER],
-        ),
+        ([CALL_A, ANSWER, USER], [CALL_A, ANSWER, USER]),
+        ([CALL_A, OUTPUT_A, ANSWER, USER], [CALL_A, OUTPUT_A, ANSWER, USER]),
     ],
 )
 def test_messages_between_calls_and_outputs_move(
@@ -321,11 +320,11 @@ def test_output_that_is_given_back_is_clean(with_reasoning: bool) -> None:
     """No ids, no states; reasoning as far as it may be carried and can be read."""
     unsealed = {"type": "reasoning", "id": "rs_2", "summary": []}
     sealed = {**REASONING, "id": "rs_1", "status": None}
-    items = [sealed, unsealed, {**ANSWER, "id": "msg_1"}, {**call("a"), "id": "fc_1"}]
+    items = [sealed, unsealed, {**ANSWER, "id": "msg_1"}, {**CALL_A, "id": "fc_1"}]
 
     back = replay_output(items, with_reasoning=with_reasoning)
 
-    expected = [ANSWER, call("a")]
+    expected = [ANSWER, CALL_A]
     if with_reasoning:
         expected.insert(0, REASONING)
     assert back == expected

@@ -51,7 +51,7 @@ def test_finished_search_goes_back(item: Item) -> None:
         {},
     ],
 )
-def test_what_the_api_would_refuse_does_not(item: Item) -> None:
+def test_unfinished_or_incomplete_hosted_item_does_not_go_back(item: Item) -> None:
     """Unfinished, of an older form, or without what its type asks for."""
     assert not is_host_returned(item)
 
@@ -68,7 +68,7 @@ def test_what_the_api_would_refuse_does_not(item: Item) -> None:
         ({"type": "web_search_call"}, []),
     ],
 )
-def test_queries(item: Item, queries: list[str]) -> None:
+def test_queries_of_both_kinds_of_search(item: Item, queries: list[str]) -> None:
     """Of both kinds of search, in both of the forms."""
     assert search_queries(item) == queries
 

@@ -27,7 +27,7 @@ def test_random_bits_are_all_used() -> None:
         assert {number >> place & 1 for number in found} == {0, 1}
 
 
-def test_fresh_ids() -> None:
+def test_new_ids_hold_the_present_time_and_differ() -> None:
     """They hold the present time, and differ."""
     before = time.time_ns() // 1_000_000
     ids = {new_ulid() for _ in range(1000)}

@@ -11,6 +11,7 @@ from owui_administration.filter import Filter
 from owui_administration.limits import UserLimits
 from owui_administration.telemetry import ServerWords, Telemetry
 from shells.administration import (
+    UNKNOWN_CALL,
     Administration,
     CallAccount,
     EndpointQueue,
@@ -18,7 +19,9 @@ from shells.administration import (
 )
 
 ENDPOINTS = EndpointChoice([], "", {})
-ACCOUNT = Account(UserLimits(), Telemetry({}, ServerWords()), EntraTokens(), ENDPOINTS)
+ACCOUNT = Account(
+    UserLimits(), Telemetry(UNKNOWN_CALL, ServerWords()), EntraTokens(), ENDPOINTS
+)
 FITS: tuple[Administration, CallAccount, UsageAllowance, EndpointQueue] = (
     Filter(),
     ACCOUNT,

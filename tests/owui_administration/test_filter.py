@@ -55,7 +55,7 @@ async def ask(made: Filter, model: Json = AGENT, **given: Any) -> Json:
     """A question, as the host passes it on."""
     body: Json = {"messages": [], "stream": given.pop("stream", True)}
     given = {"__user__": ANN, "__model__": model, "__request__": REQUEST, **given}
-    return await made.inlet(body, **given)
+    return dict(await made.inlet(body, **given))
 
 
 def report(made: Filter, model: Json, **event: Any) -> None:
@@ -143,7 +143,7 @@ async def test_sum_that_cannot_be_read_refuses(
     """Without the words of the database."""
     database.failing = 1
 
-    with pytest.raises(LimitReached, match="cannot be read now") as caught:
+    with pytest.raises(LimitReached, match="cannot be read at the moment") as caught:
         await ask(limited)
 
     assert "locked" not in str(caught.value)
@@ -157,7 +157,7 @@ NO_STREAM = [False, "false", "False", "no", "off", "0", "n", 0, [], {}, None, "l
 @pytest.mark.parametrize("value", NO_STREAM, ids=repr)
 async def test_amounts_need_a_stream(limited: Filter, value: Any) -> None:
     """Without one the host tells the filter no usage."""
-    with pytest.raises(LimitReached, match="only counted with a stream"):
+    with pytest.raises(LimitReached, match="counted only in a stream"):
         await ask(limited, stream=value)
     limit(limited, {"models": ["gpt5_*"]})
 
@@ -168,7 +168,7 @@ async def test_amounts_need_a_stream_that_is_asked_for(limited: Filter) -> None:
     """A Pipelines server streams where nothing is said, Open WebUI does not."""
     given: Json = {"__user__": ANN, "__model__": AGENT, "__request__": REQUEST}
 
-    with pytest.raises(LimitReached, match="only counted with a stream"):
+    with pytest.raises(LimitReached, match="counted only in a stream"):
         await limited.inlet({"messages": []}, **given)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from calls.facts import call_facts
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.rules import (
@@ -16,6 +17,7 @@ from owui_administration.rules import (
     read_limits,
 )
 from owui_administration.usage_table import UsageRow, UsageTable
+from shells.administration import ResponseCounts
 from stand_in.host import StandInHost
 
 TODAY = date(2026, 11, 25)  # a Wednesday
@@ -69,7 +71,7 @@ def refusal(limited: UserLimits, model: str = "gpt-5.2") -> str:
 
 def reached(limited: UserLimits) -> str:
     """Why a run ends."""
-    return limited.count("gpt-5.2", (0, 0, 0, 0), 0)
+    return limited.count("gpt-5.2", ResponseCounts(0, 0, 0, 0), 0)
 
 
 # ---------------------------------------------------------------- periods
@@ -132,7 +134,8 @@ def test_answer_ends_a_tenth_above_its_limit() -> None:
     limited = limits(rule(tokens=1000, per="day"), table=table)
 
     for tokens, ended in ((1000, False), (99, False), (1, True)):
-        assert bool(limited.count("gpt-5.2", (1, tokens, 0, 0), 0.5)) is ended
+        counts = ResponseCounts(1, tokens, 0, 0)
+        assert bool(limited.count("gpt-5.2", counts, 0.5)) is ended
 
     assert [row[2:] for row in table.taken][1] == ("gpt-5.2", 1, 99, 0, 0, 500_000)
 
@@ -155,11 +158,11 @@ def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
 
 def test_own_key_has_no_amounts() -> None:
     """It is paid by somebody else, so nothing is counted."""
-    own = {"has_own_key": True}
+    own = call_facts(has_own_key=True)
     table = Table()
     limited = limits(rule(money=0, per="day", show=True), facts=own, table=table)
 
-    assert not limited.count("gpt-5.2", (1, 5, 0, 5), 1)
+    assert not limited.count("gpt-5.2", ResponseCounts(1, 5, 0, 5), 1)
     assert (refusal(limited), limited.notices(), table.taken) == ("", [], [])
 
 
@@ -181,7 +184,7 @@ def test_own_key_has_no_amounts() -> None:
 def test_rule_restricts_models(name: str, patterns: list[str], allowed: bool) -> None:
     """By its id or as it is listed; the mode pro has a name of its own."""
     model = resolve_model(name)
-    limited = limits(rule(models=patterns), facts={"model": name})
+    limited = limits(rule(models=patterns), facts=call_facts(model=name))
 
     told = refusal(limited, f"{model.id}-pro" if model.pro else model.id)
 
@@ -190,7 +193,8 @@ def test_rule_restricts_models(name: str, patterns: list[str], allowed: bool) ->
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
     """`caller_may_set` can open `reasoning.mode`."""
-    limited = limits(rule(models=["gpt-6.1-sol"]), facts={"model": "gpt-6.1-sol"})
+    facts = call_facts(model="gpt-6.1-sol")
+    limited = limits(rule(models=["gpt-6.1-sol"]), facts=facts)
 
     assert not refusal(limited, "gpt-6.1-sol")
     assert "gpt-6.1-sol-pro is not available to you" in refusal(
@@ -213,7 +217,7 @@ async def test_tasks_may_be_done_by_the_model_that_an_administrator_chose(
 ) -> None:
     """Otherwise the client names it, with a prompt of its own."""
     host.settings.values["task.model.external"] = chosen
-    facts = {"user": {"id": "u"}, "model": "gpt-6.1-sol", "task": task}
+    facts = call_facts(user_id="u", model="gpt-6.1-sol", task=task)
     limited = await read_user_limits('[{"models": ["gpt-5.2"]}]', facts, Table())
 
     assert ("is not available to you" not in refusal(limited, "gpt-6.1-sol")) is allowed

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from calls.facts import call_facts
 from owui_administration import names
 from owui_administration.filter import Filter
 from stand_in.host import StandInHost
@@ -26,7 +27,12 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
 
 async def told(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
     """What stands above the answer to somebody."""
-    facts = {"user": user, "model": "gpt-5.2", "base_url": "https://a.example/v1"}
+    facts = call_facts(
+        user_id=user["id"],
+        role=user["role"],
+        model="gpt-5.2",
+        base_url="https://a.example/v1",
+    )
     return (await made.begin(facts)).limits.notices()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from calls.facts import call_facts
 from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -24,6 +25,7 @@ from owui_chat.events import AnswerEvent
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.spending import event_words
+from shells.administration import EventWords, ResponseCounts
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 from stand_in.telemetry import Memory, remember
@@ -31,7 +33,6 @@ from stand_in.telemetry import Memory, remember
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 RUN = ("gpt-5.6-sol", "api.openai.com")
-CALL = {"task": "", "has_own_key": False}
 DONE = RunDone(Ending("completed"))
 FIRST = "openai_responses.time_to_first_text"
 DURATION = "gen_ai.client.operation.duration"
@@ -57,15 +58,15 @@ async def told(*events: RunEvent) -> AsyncGenerator[RunEvent, None]:
 
 async def account(**facts: Any) -> Account:
     """What a new filter makes of a call."""
-    return await Filter().begin({**CALL, **facts})
+    return await Filter().begin(call_facts(**facts))
 
 
 async def observed(*events: RunEvent, **facts: Any) -> list[RunEvent]:
     """What comes through of a run whose responses are counted at its beginning."""
     one = await account(**facts)
     observing = one.observe_run(told(*events), *RUN, event_words)
-    one.count_responses("gpt-5.6-sol", (1, 10, 4, 5), 0.25)
-    one.count_responses("gpt-5.6-sol", (1, 1, 0, 1), None)
+    one.count_responses("gpt-5.6-sol", ResponseCounts(1, 10, 4, 5), 0.25)
+    one.count_responses("gpt-5.6-sol", ResponseCounts(1, 1, 0, 1), None)
     return [event async for event in observing]
 
 
@@ -117,7 +118,7 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
 
 async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
     """A title is no answer; who pays with a key of their own, pays no bill of ours."""
-    facts = {"task": "title_generation", "has_own_key": True, "user": {"id": "ada"}}
+    facts = {"task": "title_generation", "has_own_key": True, "user_id": "ada"}
     await observed(DONE, **facts)
 
     for _, _, attributes in memory.measured:
@@ -184,7 +185,7 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
 async def test_names_can_be_exported(memory: Memory) -> None:
     """Half a character would end the export of what waits with it."""
     one, half = await account(), "gpt\ud83d" * 50
-    end = ("end", "completed", None, half)
+    end = EventWords("end", "completed", None, half)
     events = one.observe_run(told(DONE), half, "api.openai.com", lambda _: end)
     assert [event async for event in events] == [DONE]
     await one.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
@@ -234,7 +235,7 @@ async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, Non
     async with Simulator() as sim:
         host = host_context({"get_weather": tool})
         call = call_of(chat(words, **more), valves_for(sim), host=host)
-        call = call._replace(account=await account(**call.caller._asdict()))
+        call = call._replace(account=await account(model=call.caller.model))
         prepared = await build_chat_request(call)
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:

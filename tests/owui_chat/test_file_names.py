@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from owui_chat.file_names import picture_name, shorten_name, stored_name
+from owui_chat.file_names import image_name, shorten_name, stored_name
 
 RUN_BY_BROWSERS = ("html", "xml", "svg", "javascript", "ecmascript", "css", "rfc822")
 """Parts of the types of pages, of what runs in them, and of stored pages."""
@@ -91,7 +91,7 @@ def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
 )
 def test_picture_is_one_that_models_draw(media_type: str, name: str) -> None:
     """Its type comes from the server, and may be SVG."""
-    assert picture_name(media_type).name == name
+    assert image_name(media_type).name == name
 
 
 def test_long_name_keeps_its_begin_and_its_ending() -> None:

@@ -151,11 +151,14 @@ def test_parts_keep_their_order() -> None:
     assert parts == [said("user", picture, text("What is it?"))]
 
 
-def test_bare_texts_in_a_list_are_text() -> None:
-    """Some clients send them."""
-    _, parts = parse_messages([{"role": "user", "content": ["Hi"]}])
+@pytest.mark.parametrize(
+    ("content", "words"), [(["Hi"], "Hi"), (None, "")], ids=["bare texts", "null"]
+)
+def test_content_of_other_clients_is_text(content: object, words: str) -> None:
+    """Null comes from those that send a message of tool calls alone."""
+    _, parts = parse_messages([{"role": "user", "content": content}])
 
-    assert parts == [said("user", text("Hi"))]
+    assert parts == [said("user", text(words))]
 
 
 @pytest.mark.parametrize(
@@ -181,13 +184,6 @@ def test_unknown_role_gives_a_sentence() -> None:
     """It names the roles that there are."""
     with pytest.raises(InvalidRequest, match="system, developer, user, assistant"):
         parse_messages([{"role": "narrator", "content": "Once upon a time"}])
-
-
-def test_message_without_content_is_an_empty_text() -> None:
-    """Null content comes from clients that send a message of tool calls alone."""
-    _, parts = parse_messages([{"role": "user", "content": None}])
-
-    assert parts == [said("user", text(""))]
 
 
 def test_answer_keeps_its_text_as_it_is() -> None:

@@ -46,7 +46,7 @@ def sent(sim: Simulator) -> list[tuple[int | None, int]]:
     return [(one.status, len(one.body["input"])) for one in sim.requests]
 
 
-async def test_call_with_more_arguments_than_the_api_takes_back(
+async def test_oversized_call_is_sent_as_text(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """The model wrote them itself; the chat goes on."""
@@ -88,7 +88,7 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
     assert statuses(first) == [LEFT_OUT]
 
 
-async def test_more_kept_items_than_the_api_takes(
+async def test_refused_kept_items_are_left_out_for_good(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Once they are refused they are left out for good."""

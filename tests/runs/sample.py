@@ -243,7 +243,8 @@ def _begun(item: Item) -> Item:
 def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
     turn = ResponseState()
     told = [told for event in events for told in turn.feed(event)]
-    ending, output = turn.ending or CUT, list(turn.output)
+    ending = turn.ending or CUT
+    output = list(turn.output)
     for call_item in filter(is_call, turn.output if ending.is_failure else ()):
         answer = output_item(call_item, tool_error("it broke off."))
         told.append(ToolOutput(len(output), answer, failed=True))

@@ -6,20 +6,21 @@ import pytest
 
 from simulator.containers import MAX_IDLE_SECONDS
 from simulator.files import CONTAINER
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 
 
-async def ran(client: Any) -> Any:
+async def ran(client: Client) -> Any:
     """The code call of a first turn."""
     first = await client.ask("sim:count", tools=[CODE])
-    found = next(one for one in first.body["output"] if "container_id" in one)
+    found = next(item for item in first.body["output"] if "container_id" in item)
     return {**found, "id": "ci_1"}  # its own would ask for the reasoning before it
 
 
-async def again(client: Any, item: Any, tool: Any = CODE) -> Any:
+async def again(client: Client, item: Any, tool: Any = CODE) -> Any:
     """What comes back for a turn that holds the call, with this tool."""
     items = [{"role": "user", "content": "Hello"}]
     if item:
@@ -27,7 +28,7 @@ async def again(client: Any, item: Any, tool: Any = CODE) -> Any:
     return await client.post(client.body(items, tools=[tool]))
 
 
-async def test_a_container_dies_of_idleness(client: Any) -> None:
+async def test_a_container_dies_of_idleness(client: Client) -> None:
     """Each use starts the twenty minutes anew; what died stays dead."""
     item = await ran(client)
     for _ in range(2):
@@ -39,13 +40,15 @@ async def test_a_container_dies_of_idleness(client: Any) -> None:
     named = await again(client, None, {**CODE, "container": CONTAINER})
 
     words = f"Container is expired. Expected container_id: {CONTAINER}."
-    assert [(one.status, one.error["message"]) for one in heard] == [(400, words)] * 2
+    assert [(answer.status, answer.error["message"]) for answer in heard] == [
+        (400, words)
+    ] * 2
     assert heard[0].error["param"] is heard[0].error["code"] is None
     assert named.error["message"] == "Container is expired."
     assert (await again(client, None)).status == 200
 
 
-async def test_time_passes_until_it_is_forgotten(client: Any) -> None:
+async def test_time_passes_until_it_is_forgotten(client: Client) -> None:
     """Another test finds the clock as it was."""
     item = await ran(client)
     client.simulator.pass_time(2 * MAX_IDLE_SECONDS)

@@ -11,13 +11,14 @@ import simulator
 from simulator import Simulator
 from simulator.sealing import rewrite_seal
 from simulator.transcripts import build_transcripts, main
+from upstream.simulated import Client
 
 PACKAGE = Path(simulator.__file__).parent
 STREAMS = PACKAGE.parent.parent / "tests" / "streams"
 
 
 @pytest.mark.asyncio
-async def test_a_request_is_recorded(client: Any) -> None:
+async def test_a_request_is_recorded(client: Client) -> None:
     """Path, body, answer and times are kept; the key is not."""
     heard = await client.ask("Hello")
     (record,) = client.simulator.requests
@@ -27,11 +28,12 @@ async def test_a_request_is_recorded(client: Any) -> None:
     assert record.body == client.body("Hello")
     assert (record.status, record.scenario) == (200, "chat")
     assert record.response == heard.body
+    assert record.ended_at
     assert record.started_at <= record.ended_at
 
 
 @pytest.mark.asyncio
-async def test_the_final_response_of_a_stream_is_recorded(client: Any) -> None:
+async def test_the_final_response_of_a_stream_is_recorded(client: Client) -> None:
     """The record holds what the last event said, with the seals of the items."""
     heard = await client.stream()
     (record,) = client.simulator.requests
@@ -45,7 +47,7 @@ async def test_the_final_response_of_a_stream_is_recorded(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_stopping_lets_stalled_streams_go(client: Any) -> None:
+async def test_stopping_lets_stalled_streams_go(client: Client) -> None:
     """The end of a simulator is not taken for a client that left."""
     async with Simulator() as other:
         url = f"{other.base_url}/responses"

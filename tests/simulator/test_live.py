@@ -6,7 +6,7 @@ from live import (
     DIFFERS,
     EDITS,
     HELD,
-    MOST_DOLLARS,
+    MAX_DOLLARS,
     UNTRIED,
     Outcome,
     estimate_dollars,
@@ -29,9 +29,9 @@ async def test_the_simulator_holds_every_case(sim: Simulator) -> None:
     results = await run_cases(CASES, sim.base_url, sim.api_key, all_of_them=True)
 
     assert [
-        (one.case.name, one.verdict, one.line, one.outcome)
-        for one in results
-        if one.verdict != HELD
+        (result.case.name, result.verdict, result.line, result.outcome)
+        for result in results
+        if result.verdict != HELD
     ] == []
 
 
@@ -41,9 +41,9 @@ def test_cases_are_told_apart() -> None:
     assert all(case.source and case.edit in EDITS for case in CASES)
 
 
-def test_the_cost() -> None:
+def test_cases_cost_less_than_half_the_limit() -> None:
     """All together stay far below the limit; what is not tried costs nothing."""
-    assert sum(map(estimate_dollars, CASES)) < MOST_DOLLARS / 2
+    assert sum(map(estimate_dollars, CASES)) < MAX_DOLLARS / 2
     assert {estimate_dollars(case) for case in CASES if case.untried} == {0.0}
 
 
@@ -52,7 +52,7 @@ async def test_the_limit_ends_the_run(sim: Simulator) -> None:
     """Nothing is sent once the estimate reaches it."""
     results = await run_cases(CASES[:3], sim.base_url, sim.api_key, limit=0.0)
 
-    assert {one.verdict for one in results} == {UNTRIED}
+    assert {result.verdict for result in results} == {UNTRIED}
     assert sim.requests == []
 
 
@@ -66,7 +66,7 @@ async def test_what_cannot_be_tried(sim: Simulator, unused_tcp_port: int) -> Non
     refused = await run_cases([case], sim.base_url, limited)
     nowhere = await run_cases([case], f"http://127.0.0.1:{unused_tcp_port}", "sk")
 
-    assert [one[0].verdict for one in (wrong, refused, nowhere)] == [
+    assert [result[0].verdict for result in (wrong, refused, nowhere)] == [
         UNTRIED,
         HELD,
         UNTRIED,

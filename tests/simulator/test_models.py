@@ -8,7 +8,15 @@ from openai.types.shared import ResponsesModel
 
 from chats.pictures import PNG, data_url
 from simulator.models import MODELS, is_retired, read_family
+from upstream.simulated import Client
 
+PARAMETER = "unsupported_parameter"
+VALUE = "unsupported_value"
+ALL_TURNS = {"context": "all_turns"}
+TTL = {"ttl": "30m"}
+OBFUSCATION = {"include_obfuscation": False}
+RETENTION = "prompt_cache_retention"
+RESPONSE = "previous_response_id"
 SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}]
 UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
 
@@ -26,7 +34,7 @@ UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
     ],
 )
 async def test_missing_or_wrong_key_is_refused(
-    client: Any, key: str | None, words: str, code: str | None
+    client: Client, key: str | None, words: str, code: str | None
 ) -> None:
     """A wrong one is not repeated whole."""
     heard = await client.post(client.body(), key=key)
@@ -38,7 +46,7 @@ async def test_missing_or_wrong_key_is_refused(
 
 
 @pytest.mark.asyncio
-async def test_the_key_may_come_as_azure_sends_it(client: Any) -> None:
+async def test_the_key_may_come_as_azure_sends_it(client: Client) -> None:
     """The header api-key opens the door too."""
     headers = {"api-key": "sk-simulator-1"}
     heard = await client.post(client.body(), key=None, **headers)
@@ -47,7 +55,7 @@ async def test_the_key_may_come_as_azure_sends_it(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_model_that_the_key_may_not_use(client: Any) -> None:
+async def test_a_model_that_the_key_may_not_use(client: Client) -> None:
     """A project without access gets 403; the other models stay open to it."""
     heard = await client.post(client.body(), key="sk-simulator-limited")
     other = await client.post(
@@ -72,21 +80,15 @@ async def test_a_model_that_the_key_may_not_use(client: Any) -> None:
         ("gpt-5.2-chat-latest", "has been deprecated"),
     ],
 )
-async def test_models_that_are_not_there(client: Any, model: str, words: str) -> None:
+async def test_models_that_are_not_there(
+    client: Client, model: str, words: str
+) -> None:
     """Unknown ids get 400, retired ones 404."""
     heard = await client.post({**client.body(), "model": model})
 
     assert heard.status == (404 if "deprecated" in words else 400)
     assert words in heard.error["message"]
     assert heard.error["code"] == "model_not_found"
-
-
-async def rejected(client: Any, model: str, **more: Any) -> dict[str, Any]:
-    """Send a body to a model and return the error of its 400."""
-    heard = await client.post({**client.body(), "model": model, **more})
-    assert heard.status == 400, heard.raw
-    error: dict[str, Any] = heard.error
-    return error
 
 
 @pytest.mark.asyncio
@@ -101,11 +103,11 @@ async def rejected(client: Any, model: str, **more: Any) -> dict[str, Any]:
     ],
 )
 async def test_sampling_while_reasoning(
-    client: Any, more: dict[str, Any], model: str, reasoning: Any
+    client: Client, more: dict[str, Any], model: str, reasoning: Any
 ) -> None:
     """Sampling parameters need an effort that resolves to none."""
     name = next(iter(more))
-    error = await rejected(client, model, reasoning=reasoning, **more)
+    error = await client.refused(model=model, reasoning=reasoning, **more)
 
     assert error["message"] == (
         f"Unsupported parameter: '{name}' is not supported with this model."
@@ -114,12 +116,12 @@ async def test_sampling_while_reasoning(
 
 
 @pytest.mark.asyncio
-async def test_logprobs_while_reasoning(client: Any) -> None:
+async def test_logprobs_while_reasoning(client: Client) -> None:
     """Log probabilities are sampling too; the words for their number are recorded."""
-    included = await rejected(
-        client, "gpt-5.6-sol", include=["message.output_text.logprobs"]
+    included = await client.refused(
+        model="gpt-5.6-sol", include=["message.output_text.logprobs"]
     )
-    numbered = await rejected(client, "gpt-5.6-sol", top_logprobs=2)
+    numbered = await client.refused(model="gpt-5.6-sol", top_logprobs=2)
 
     assert included["code"] == "unsupported_parameter"
     assert numbered == {
@@ -137,7 +139,7 @@ async def test_logprobs_while_reasoning(client: Any) -> None:
     [("gpt-5.6-sol", {"effort": "none"}), ("gpt-5.2", None), ("gpt-4.1", None)],
 )
 async def test_sampling_without_reasoning(
-    client: Any, more: dict[str, Any], model: str, reasoning: Any
+    client: Client, more: dict[str, Any], model: str, reasoning: Any
 ) -> None:
     """Sampling parameters pass where nothing is reasoned."""
     heard = await client.post(
@@ -159,10 +161,10 @@ async def test_sampling_without_reasoning(
     ],
 )
 async def test_an_effort_the_model_lacks(
-    client: Any, model: str, effort: str, supported: str
+    client: Client, model: str, effort: str, supported: str
 ) -> None:
     """The refusal lists the efforts that the model has."""
-    error = await rejected(client, model, reasoning={"effort": effort})
+    error = await client.refused(model=model, reasoning={"effort": effort})
 
     assert error["message"] == (
         f"Unsupported value: '{effort}' is not supported with the '{model}' model. "
@@ -176,83 +178,33 @@ async def test_an_effort_the_model_lacks(
 @pytest.mark.parametrize(
     ("model", "more", "code", "param"),
     [
-        (
-            "gpt-4.1",
-            {"reasoning": {"effort": "low"}},
-            "unsupported_parameter",
-            "reasoning.effort",
-        ),
-        (
-            "gpt-4.1",
-            {"reasoning": {"summary": "auto"}},
-            "unsupported_parameter",
-            "reasoning.summary",
-        ),
+        ("gpt-4.1", {"reasoning": {"effort": "low"}}, PARAMETER, "reasoning.effort"),
+        ("gpt-4.1", {"reasoning": {"summary": "auto"}}, PARAMETER, "reasoning.summary"),
         ("gpt-4.1", {"include": ["reasoning.encrypted_content"]}, None, "include"),
-        (
-            "gpt-4.1",
-            {"text": {"verbosity": "low"}},
-            "unsupported_value",
-            "text.verbosity",
-        ),
-        (
-            "gpt-5",
-            {"reasoning": {"summary": "concise"}},
-            "unsupported_value",
-            "reasoning.summary",
-        ),
-        (
-            "gpt-5.2",
-            {"reasoning": {"mode": "pro"}},
-            "unsupported_parameter",
-            "reasoning.mode",
-        ),
-        (
-            "gpt-5.2",
-            {"reasoning": {"context": "all_turns"}},
-            "unsupported_parameter",
-            "reasoning.context",
-        ),
-        (
-            "gpt-5.2",
-            {"prompt_cache_options": {"ttl": "30m"}},
-            "unsupported_parameter",
-            "prompt_cache_options",
-        ),
-        (
-            "gpt-5.6-sol",
-            {"prompt_cache_retention": "in_memory"},
-            "unsupported_value",
-            "prompt_cache_retention",
-        ),
-        (
-            "gpt-5.2",
-            {"stream_options": {"include_obfuscation": False}},
-            None,
-            "stream_options",
-        ),
-        (
-            "gpt-5.2",
-            {"previous_response_id": "resp_1"},
-            "previous_response_not_found",
-            "previous_response_id",
-        ),
+        ("gpt-4.1", {"text": {"verbosity": "low"}}, VALUE, "text.verbosity"),
+        ("gpt-5", {"reasoning": {"summary": "concise"}}, VALUE, "reasoning.summary"),
+        ("gpt-5.2", {"reasoning": {"mode": "pro"}}, PARAMETER, "reasoning.mode"),
+        ("gpt-5.2", {"reasoning": ALL_TURNS}, PARAMETER, "reasoning.context"),
+        ("gpt-5.2", {"prompt_cache_options": TTL}, PARAMETER, "prompt_cache_options"),
+        ("gpt-5.6-sol", {RETENTION: "in_memory"}, VALUE, RETENTION),
+        ("gpt-5.2", {"stream_options": OBFUSCATION}, None, "stream_options"),
+        ("gpt-5.2", {RESPONSE: "resp_1"}, "previous_response_not_found", RESPONSE),
     ],
 )
 async def test_parameters_that_a_model_rejects(
-    client: Any, model: str, more: dict[str, Any], code: str | None, param: str
+    client: Client, model: str, more: dict[str, Any], code: str | None, param: str
 ) -> None:
     """Each parameter is refused by the models that lack it."""
-    error = await rejected(client, model, **more)
+    error = await client.refused(model=model, **more)
 
     assert (error["code"], error["param"]) == (code, param)
 
 
 @pytest.mark.asyncio
-async def test_minimal_effort_with_web_search(client: Any) -> None:
+async def test_minimal_effort_with_web_search(client: Client) -> None:
     """Minimal effort refuses web search in the API's words."""
-    error = await rejected(
-        client, "gpt-5", reasoning={"effort": "minimal"}, tools=[{"type": "web_search"}]
+    error = await client.refused(
+        model="gpt-5", reasoning={"effort": "minimal"}, tools=[{"type": "web_search"}]
     )
 
     assert error["message"] == (
@@ -262,11 +214,11 @@ async def test_minimal_effort_with_web_search(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_hosted_tools_that_a_model_lacks(client: Any) -> None:
+async def test_hosted_tools_that_a_model_lacks(client: Client) -> None:
     """A model takes the others."""
     files = {"type": "file_search", "vector_store_ids": ["vs_1"]}
     tools = [files, {"type": "web_search"}]
-    error = await rejected(client, "gpt-5-nano", tools=tools)
+    error = await client.refused(model="gpt-5-nano", tools=tools)
 
     words = "Hosted tool 'web_search' is not supported with gpt-5-nano."
     assert (error["message"], error["param"]) == (words, "tools")
@@ -286,11 +238,11 @@ async def test_hosted_tools_that_a_model_lacks(client: Any) -> None:
     ],
 )
 async def test_what_needs_a_verified_organization(
-    client: Any, profile: str, refused: Any, taken: Any, param: str
+    client: Client, profile: str, refused: Any, taken: Any, param: str
 ) -> None:
     """Nothing else is refused."""
     client.headers = {"X-Simulator-Profile": profile}
-    error = await rejected(client, "gpt-5.2", **refused)
+    error = await client.refused(model="gpt-5.2", **refused)
     answered = await client.post(client.body(**taken))
 
     assert error["message"].startswith("Your organization must be verified to ")
@@ -299,11 +251,11 @@ async def test_what_needs_a_verified_organization(
 
 
 @pytest.mark.asyncio
-async def test_azure_has_no_context_management(client: Any) -> None:
+async def test_azure_has_no_context_management(client: Client) -> None:
     """The profile azure refuses context_management; its rate limits are recorded (554)."""
     client.headers = {"X-Simulator-Profile": "azure"}
-    error = await rejected(
-        client, "gpt-5.2", context_management=[{"type": "compaction"}]
+    error = await client.refused(
+        model="gpt-5.2", context_management=[{"type": "compaction"}]
     )
     heard = await client.post(client.body())
 
@@ -312,7 +264,7 @@ async def test_azure_has_no_context_management(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_unknown_profile(client: Any) -> None:
+async def test_an_unknown_profile(client: Client) -> None:
     """A misspelt profile is not taken for the strictest."""
     heard = await client.post(client.body(), **{"X-Simulator-Profile": "lenient"})
 
@@ -320,10 +272,10 @@ async def test_an_unknown_profile(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_too_long_an_input(client: Any) -> None:
+async def test_too_long_an_input(client: Client) -> None:
     """An input beyond the context gets context_length_exceeded; pictures are no text."""
     text = "word " * 250_000
-    error = await rejected(client, "gpt-5.2", input=text)
+    error = await client.refused(model="gpt-5.2", input=text)
     picture = data_url(PNG + bytes(1_100_000), "image/png")
     part = {"type": "input_image", "image_url": picture, "detail": "auto"}
     seen = await client.post(client.body([{"role": "user", "content": [part]}]))
@@ -333,7 +285,7 @@ async def test_too_long_an_input(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_list_of_models(client: Any) -> None:
+async def test_the_list_of_models(client: Client) -> None:
     """GET /v1/models needs a key and lists living models with their last day."""
     url = f"{client.simulator.base_url}/models"
     headers = {"Authorization": "Bearer sk-simulator-1"}
@@ -348,7 +300,7 @@ async def test_the_list_of_models(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_another_address(client: Any) -> None:
+async def test_another_address(client: Client) -> None:
     """An address that the API does not have gets 404."""
     url = f"{client.simulator.base_url}/chat/completions"
     async with client.session.post(url, json={}) as answer:
@@ -379,7 +331,7 @@ def test_the_table_knows_the_models_of_the_package() -> None:
     assert unknown <= dropped_parameters
 
 
-def test_families() -> None:
+def test_variants_of_a_series_share_a_family() -> None:
     """Variants and snapshots of one series share a family; series do not."""
     assert read_family("gpt-5.2-pro-2025-12-11") == read_family("gpt-5.2") == "gpt-5.2"
     assert read_family("gpt-5-mini") == "gpt-5"

@@ -9,6 +9,7 @@ import pytest
 
 from chats.pictures import PIXEL
 from simulator.answers import MODEL_OF_PROMPTS
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -85,14 +86,14 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-async def test_accepted_requests(client: Any, case: str) -> None:
+async def test_recorded_request_is_accepted(client: Client, case: str) -> None:
     """Each of them was refused here once."""
     heard = await client.post({**client.body(), **ACCEPTED[case]})
 
     assert heard.status == 200, heard.raw
 
 
-async def test_a_prompt_brings_its_model(client: Any) -> None:
+async def test_a_prompt_brings_its_model(client: Client) -> None:
     """Neither a model nor an input has to be sent with a stored prompt (30)."""
     heard = await client.post({"prompt": {"id": "pmpt_1", "version": "2"}})
 
@@ -100,7 +101,7 @@ async def test_a_prompt_brings_its_model(client: Any) -> None:
     assert heard.body["model"].startswith(MODEL_OF_PROMPTS)
 
 
-async def test_a_drawn_picture_is_looked_up_by_its_id(client: Any) -> None:
+async def test_a_drawn_picture_is_looked_up_by_its_id(client: Client) -> None:
     """Nothing but the id is required (960); here nothing is kept."""
     items = [{"type": "image_generation_call", "id": "ig_1"}, USER]
     heard = await client.post(client.body(items))
@@ -109,7 +110,7 @@ async def test_a_drawn_picture_is_looked_up_by_its_id(client: Any) -> None:
     assert heard.error["message"].startswith("Item with id 'ig_1' not found.")
 
 
-async def test_a_function_without_strict_is_strict(client: Any) -> None:
+async def test_a_function_without_strict_is_strict(client: Client) -> None:
     """Its optional properties become required (269), so the model gives them all."""
     heard = await client.ask("sim:tool", tools=[FUNCTION])
     loose = await client.ask("sim:tool", tools=[{**FUNCTION, "strict": False}])
@@ -120,7 +121,7 @@ async def test_a_function_without_strict_is_strict(client: Any) -> None:
     assert '"unit"' not in loose.body["output"][-1]["arguments"]
 
 
-async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Any) -> None:
+async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Client) -> None:
     """Without strict it is used as it is (read)."""
     free = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 1}}}
     heard = await client.ask(tools=[{**FUNCTION, "parameters": free}])
@@ -130,7 +131,7 @@ async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Any) -> Non
 
 @pytest.mark.parametrize("keyword", [{"default": "x"}, {"minLength": 1}])
 async def test_strict_schemas_have_defaults_and_least_lengths(
-    client: Any, keyword: dict[str, Any]
+    client: Client, keyword: dict[str, Any]
 ) -> None:
     """Other keywords that narrow a value down are refused."""
     city = {"type": "string", **keyword}
@@ -145,7 +146,7 @@ async def test_strict_schemas_have_defaults_and_least_lengths(
     assert heard.body["tools"][0]["parameters"] == closed
 
 
-async def test_a_format_without_strict_is_strict(client: Any) -> None:
+async def test_a_format_without_strict_is_strict(client: Client) -> None:
     """It comes back with `strict` and a description (404), without `$schema` (332)."""
     schema = {**CLOSED, "$schema": "http://json-schema.org/draft-07/schema#"}
     format = {"type": "json_schema", "name": "reply", "schema": schema}
@@ -160,7 +161,7 @@ async def test_a_format_without_strict_is_strict(client: Any) -> None:
     }
 
 
-async def test_negative_temperature(client: Any) -> None:
+async def test_negative_temperature_is_refused_as_recorded(client: Client) -> None:
     """The words of line 967."""
     heard = await client.post(client.body(model="gpt-4o", temperature=-1))
 
@@ -174,7 +175,7 @@ async def test_negative_temperature(client: Any) -> None:
     }
 
 
-async def test_a_file_of_a_kind_that_is_not_read(client: Any) -> None:
+async def test_a_file_of_a_kind_that_is_not_read(client: Client) -> None:
     """The words of line 905, which a tool's output got."""
     part = {
         "type": "input_file",
@@ -198,7 +199,7 @@ async def test_a_file_of_a_kind_that_is_not_read(client: Any) -> None:
 
 @pytest.mark.parametrize(("answers_a_call", "status"), [(False, 400), (True, 200)])
 async def test_what_follows_reasoning_with_an_id(
-    client: Any, answers_a_call: bool, status: int
+    client: Client, answers_a_call: bool, status: int
 ) -> None:
     """A message without an id is refused (986), a call without one is not (1009)."""
     said = "sim:tool" if answers_a_call else "Hello"
@@ -230,7 +231,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("model", "asked", "retention", "top_p", "turns"), ANSWERS)
 async def test_the_fields_of_a_response(
-    client: Any, model: str, asked: Any, retention: str, top_p: float, turns: str
+    client: Client, model: str, asked: Any, retention: str, top_p: float, turns: str
 ) -> None:
     """The defaults depend on the model."""
     heard = await client.ask(model=model, reasoning=asked)
@@ -250,14 +251,14 @@ async def test_the_fields_of_a_response(
     assert "status" not in heard.body["output"][0]
 
 
-async def test_a_model_that_does_not_reason(client: Any) -> None:
+async def test_a_model_that_does_not_reason(client: Client) -> None:
     """Its answer says so with nulls (25)."""
     heard = await client.ask(model="gpt-4o-mini")
 
     assert heard.body["reasoning"] == {"context": None, "effort": None, "summary": None}
 
 
-async def test_encrypted_content_of_the_final_object(client: Any) -> None:
+async def test_encrypted_content_of_the_final_object(client: Client) -> None:
     """It differs from that of the finished item; both can be sent again."""
     heard = await client.stream("Hello", include=["reasoning.encrypted_content"])
     finished = [
@@ -275,11 +276,11 @@ async def test_encrypted_content_of_the_final_object(client: Any) -> None:
         assert again.body["usage"]["input_tokens"] > 64
 
 
-async def test_a_citation_ends_behind_its_last_character(client: Any) -> None:
+async def test_a_citation_ends_behind_its_last_character(client: Client) -> None:
     """`end_index` is exclusive: 148 of 149 recorded citations."""
     heard = await client.ask("sim:web-search", tools=[{"type": "web_search"}])
     part = heard.body["output"][-1]["content"][0]
-    places = [(one["start_index"], one["end_index"]) for one in part["annotations"]]
+    places = [(note["start_index"], note["end_index"]) for note in part["annotations"]]
     cited = [part["text"][start:end] for start, end in places]
 
     assert cited

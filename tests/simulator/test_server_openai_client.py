@@ -27,8 +27,8 @@ async def test_two_streamed_turns(ai: openai.AsyncOpenAI, sim: Simulator) -> Non
         model="gpt-6.2-sol", input="Hello", store=False, reasoning={"summary": "auto"}
     )
     kept: list[Any] = [
-        one.model_dump(exclude_none=True, exclude={"id", "status"})
-        for one in first.output
+        item.model_dump(exclude_none=True, exclude={"id", "status"})
+        for item in first.output
     ]
     items: list[Any] = [
         {"role": "user", "content": "Hello"},

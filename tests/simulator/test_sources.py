@@ -9,7 +9,7 @@ import pytest
 
 SIMULATOR = Path(__file__).parents[2] / "scripts" / "simulator"
 OTHERS = ("containers", "diagnostics", "files", "storage", "tokens")
-RULES = [*SIMULATOR.glob("checks/*.py"), *(SIMULATOR / f"{one}.py" for one in OTHERS)]
+RULES = [*SIMULATOR.glob("checks/*.py"), *(SIMULATOR / f"{name}.py" for name in OTHERS)]
 SOURCE = re.compile(r"\b(?:Sources?|Known):|\b[Aa]ssumed\b")
 
 
@@ -20,8 +20,8 @@ def raises_refusal(node: ast.AST) -> bool:
         for one in ast.walk(node)
         if isinstance(one, ast.Raise) and isinstance(one.exc, ast.Call)
     ]
-    names = [one.id for one in made if isinstance(one, ast.Name)]
-    return any(one == "Refusal" or "refuse_" in one for one in names)
+    names = [node.id for node in made if isinstance(node, ast.Name)]
+    return any(name == "Refusal" or "refuse_" in name for name in names)
 
 
 def rules_without_source(text: str) -> Iterator[str]:

@@ -1,18 +1,19 @@
 """Responses that go on at the server, and how they are asked for again."""
 
+import asyncio
 from typing import Any
 
-import aiohttp
 import pytest
 
 from simulator import Simulator
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
-KEPT = {"store": True, "background": True}
+KEPT: dict[str, Any] = {"store": True, "background": True}
 
 
-async def queued(client: Any, said: str, **more: Any) -> str:
+async def queued(client: Client, said: str, **more: Any) -> str:
     """Start a background response; return its id."""
     heard = await client.ask(said, **KEPT, **more)
     assert heard.body["status"] == "queued"
@@ -20,7 +21,7 @@ async def queued(client: Any, said: str, **more: Any) -> str:
     return str(heard.body["id"])
 
 
-async def broken(client: Any, said: str) -> list[dict[str, Any]]:
+async def broken(client: Client, said: str) -> list[dict[str, Any]]:
     """Start a background response whose stream ends too early; return its events."""
     heard = await client.stream(said, **KEPT)
     assert heard.events[-1]["type"] != "response.completed"
@@ -28,7 +29,7 @@ async def broken(client: Any, said: str) -> list[dict[str, Any]]:
     return events
 
 
-async def test_it_must_be_stored(client: Any) -> None:
+async def test_it_must_be_stored(client: Client) -> None:
     """Without a store there is nothing to come back to."""
     heard = await client.post(client.body(background=True))
     assert heard.status == 400
@@ -37,7 +38,7 @@ async def test_it_must_be_stored(client: Any) -> None:
     assert (await client.post(client.body(background=False))).status == 200
 
 
-async def test_a_stream_begins_in_the_queue(client: Any) -> None:
+async def test_a_stream_begins_in_the_queue(client: Client) -> None:
     """Queued first, then at work."""
     heard = await client.stream(**KEPT)
     first = [(e["type"], e["response"]["status"]) for e in heard.events[:3]]
@@ -50,10 +51,11 @@ async def test_a_stream_begins_in_the_queue(client: Any) -> None:
 
 
 @pytest.mark.parametrize("place", [1, 3, 30, 60])
-async def test_the_rest_of_a_stream(client: Any, place: int) -> None:
+async def test_the_rest_of_a_stream(client: Client, place: int) -> None:
     """It goes on behind the number that was named, and without a new beginning."""
     first = await broken(client, f"sim:chat,cut={place}")
-    id, last = first[0]["response"]["id"], first[-1]["sequence_number"]
+    id = first[0]["response"]["id"]
+    last = first[-1]["sequence_number"]
     rest = await client.get(id, stream="true", starting_after=str(last))
     whole = await client.stream("sim:chat", **KEPT)
     assert len(first) == place
@@ -62,7 +64,7 @@ async def test_the_rest_of_a_stream(client: Any, place: int) -> None:
     assert numbers == list(range(len(whole.events)))
 
 
-async def test_a_resumed_stream_breaks_again(client: Any) -> None:
+async def test_a_resumed_stream_breaks_again(client: Client) -> None:
     """As often as was asked for."""
     first = await broken(client, "sim:chat,cut=10,again=2")
     id = first[0]["response"]["id"]
@@ -73,7 +75,7 @@ async def test_a_resumed_stream_breaks_again(client: Any) -> None:
     assert heard.events[-1]["type"] == "response.completed"
 
 
-async def test_a_stream_from_its_beginning(client: Any) -> None:
+async def test_a_stream_from_its_beginning(client: Client) -> None:
     """Without a number everything comes once more; behind the last there is nothing."""
     first = await broken(client, "sim:chat,cut=9")
     id = first[0]["response"]["id"]
@@ -82,7 +84,9 @@ async def test_a_stream_from_its_beginning(client: Any) -> None:
     assert (await client.get(id, stream="true", starting_after="5000")).events == []
 
 
-async def test_polling(client: Any) -> None:
+async def test_polled_response_is_whole_when_it_was_asked_for_often_enough(
+    client: Client,
+) -> None:
     """It works until it was asked for twice, and is whole the third time."""
     id = await queued(client, "sim:chat,halt=30,asks=3")
     states = [(await client.get(id)).body["status"] for _ in range(4)]
@@ -93,21 +97,21 @@ async def test_polling(client: Any) -> None:
     assert {item["type"] for item in done["output"]} == {"reasoning", "message"}
 
 
-async def test_a_response_that_waits(client: Any) -> None:
+async def test_a_response_that_waits(client: Client) -> None:
     """One that has not begun is in the queue."""
     id = await queued(client, "sim:chat,halt=2")
     assert (await client.get(id)).body["status"] == "queued"
 
 
 @pytest.mark.parametrize("scenario", ["error-flat", "error-nested", "failed"])
-async def test_a_response_that_failed(client: Any, scenario: str) -> None:
+async def test_a_response_that_failed(client: Client, scenario: str) -> None:
     """An error of the stream is the state of the response."""
     heard = (await client.get(await queued(client, f"sim:{scenario}"))).body
     assert heard["status"] == "failed"
     assert heard["error"]["code"] == "server_error"
 
 
-async def test_cancelling(client: Any) -> None:
+async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
     """What is done stays; a second time changes nothing."""
     id = await queued(client, "sim:chat,halt=60")
     heard = await client.cancel(id)
@@ -117,18 +121,15 @@ async def test_cancelling(client: Any) -> None:
     assert (await client.cancel(id)).body == heard.body == (await client.get(id)).body
 
 
-async def test_cancelling_what_is_done(client: Any) -> None:
+async def test_cancelling_what_is_done(client: Client) -> None:
     """It stays what it is."""
     id = await queued(client, "sim:chat")
     assert (await client.cancel(id)).body["status"] == "completed"
 
 
-async def test_an_open_stream_ends_when_it_is_cancelled(client: Any) -> None:
+async def test_an_open_stream_ends_when_it_is_cancelled(client: Client) -> None:
     """There is no event for it."""
-    sent = {"Authorization": "Bearer sk-simulator-1"}
-    url = f"{client.simulator.base_url}/responses"
-    body = {**client.body("sim:chat,halt=40"), **KEPT, "stream": True}
-    async with client.session.post(url, json=body, headers=sent) as answer:
+    async with client.open_stream("sim:chat,halt=40", **KEPT) as answer:
         id = _id_in(await answer.content.readuntil(b"}}\n\n"))
         await answer.content.readuntil(b'"sequence_number":39')
         await answer.content.readline()
@@ -142,7 +143,7 @@ def _id_in(line: bytes) -> str:
     return "resp_" + rest.split('"')[0] if rest else ""
 
 
-async def test_unknown_ids(client: Any) -> None:
+async def test_unknown_or_foreign_id_is_not_found(client: Client) -> None:
     """Neither a made-up one, nor another organization's, nor one that was not stored."""
     id = await queued(client, "sim:chat")
     unstored = (await client.ask("Hello")).body["id"]
@@ -155,7 +156,9 @@ async def test_unknown_ids(client: Any) -> None:
     assert (await client.get(id, "sk-simulator-limited")).status == 200
 
 
-async def test_foreground_responses(client: Any) -> None:
+async def test_foreground_response_is_neither_streamed_nor_cancelled(
+    client: Client,
+) -> None:
     """Stored, one can be read, but neither streamed nor cancelled."""
     id = (await client.ask("Hello", store=True)).body["id"]
     assert (await client.get(id)).body["status"] == "completed"
@@ -165,13 +168,13 @@ async def test_foreground_responses(client: Any) -> None:
     assert heard.error["message"] == "Cannot cancel a synchronous response."
 
 
-async def test_only_a_stream_is_streamed_again(client: Any) -> None:
+async def test_only_a_stream_is_streamed_again(client: Client) -> None:
     """One that was polled cannot be."""
     heard = await client.get(await queued(client, "sim:chat"), stream="true")
     assert (heard.status, heard.error["param"]) == (400, "stream")
 
 
-async def test_an_old_stream(client: Any) -> None:
+async def test_stream_of_five_minutes_ago_can_only_be_polled(client: Client) -> None:
     """After five minutes it can be polled alone."""
     first = await broken(client, "sim:chat,cut=9,aged")
     id = first[0]["response"]["id"]
@@ -191,7 +194,7 @@ async def test_an_old_stream(client: Any) -> None:
     ],
 )
 async def test_questions_that_are_refused(
-    client: Any, query: dict[str, str], param: str
+    client: Client, query: dict[str, str], param: str
 ) -> None:
     """What is not known, and what does not go together."""
     first = await broken(client, "sim:chat,cut=9")
@@ -199,13 +202,13 @@ async def test_questions_that_are_refused(
     assert (heard.status, heard.error["param"]) == (400, param)
 
 
-async def test_trouble_that_passes(client: Any) -> None:
+async def test_trouble_that_passes(client: Client) -> None:
     """The first two questions meet a server that is too busy."""
     id = await queued(client, "sim:chat,busy=2")
     assert [(await client.get(id)).status for _ in range(3)] == [503, 503, 200]
 
 
-async def test_nothing_is_kept_after_forgetting(client: Any, sim: Simulator) -> None:
+async def test_nothing_is_kept_after_forgetting(client: Client, sim: Simulator) -> None:
     """A new test begins with an empty shelf."""
     id = await queued(client, "sim:chat")
     sim.forget()
@@ -213,15 +216,12 @@ async def test_nothing_is_kept_after_forgetting(client: Any, sim: Simulator) -> 
 
 
 async def test_a_client_that_leaves_a_model_at_work(
-    client: Any, sim: Simulator
+    client: Client, sim: Simulator
 ) -> None:
     """The end of the server ends the wait."""
-    body = {**client.body("sim:chat,halt=4"), **KEPT, "stream": True}
-    sent = {"Authorization": "Bearer sk-simulator-1"}
-    url = f"{sim.base_url}/responses"
-    with pytest.raises(TimeoutError):
-        async with client.session.post(
-            url, json=body, headers=sent, timeout=aiohttp.ClientTimeout(sock_read=0.2)
-        ) as answer:
-            await answer.read()
+    async with client.open_stream("sim:chat,halt=4", **KEPT) as answer:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await answer.read()
+        answer.close()
     assert (await sim.closed_early()).events_sent == 4

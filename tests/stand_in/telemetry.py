@@ -18,7 +18,9 @@ class RememberedSpan(trace.NonRecordingSpan):
 
     def __init__(self, name: str, inside: str, attributes: Json) -> None:
         super().__init__(trace.INVALID_SPAN_CONTEXT)
-        self.name, self.inside, self.told = name, inside, dict(attributes)
+        self.name = name
+        self.inside = inside
+        self.told = dict(attributes)
         self.failed = self.ended = False
 
     def set_attribute(self, key: str, value: Any) -> None:
@@ -76,14 +78,22 @@ class Memory:
 
     def create_counter(self, name: str, unit: str = "") -> Any:
         """Return an instrument (Meter)."""
-        return SimpleNamespace(add=lambda *told: self.measured.append((name, *told)))
+
+        def add(number: float, attributes: Any) -> None:
+            self.measured.append((name, number, attributes))
+
+        return SimpleNamespace(add=add)
 
     def create_histogram(
         self, name: str, unit: str = "", *, explicit_bucket_boundaries_advisory: Any
     ) -> Any:
         """Return an instrument (Meter)."""
         assert sorted(explicit_bucket_boundaries_advisory)
-        return SimpleNamespace(record=lambda *told: self.measured.append((name, *told)))
+
+        def record(number: float, attributes: Any) -> None:
+            self.measured.append((name, number, attributes))
+
+        return SimpleNamespace(record=record)
 
 
 def remember(patch: pytest.MonkeyPatch) -> Memory:

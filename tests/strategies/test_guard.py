@@ -124,7 +124,7 @@ def test_arguments_that_do_not_fit_the_schema_are_refused(arguments: str) -> Non
     assert told.startswith(f"{VALIDATION}The argument city ")
 
 
-def test_custom_call_has_an_input() -> None:
+def test_input_of_a_custom_call_need_not_be_json() -> None:
     """It is no JSON."""
     call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
 

@@ -82,5 +82,5 @@ def test_vector_db_is_refused_by_a_sentence() -> None:
 @pytest.mark.parametrize("policy", ["sliding-window:0", "sliding-window:x", "forget"])
 def test_unknown_policy_is_refused(policy: str) -> None:
     """A window of nothing is none."""
-    with pytest.raises(InvalidRequest, match="memory policy that there is not"):
+    with pytest.raises(InvalidRequest, match="names an unknown memory policy"):
         apply_memory_policy(chat(1), policy)

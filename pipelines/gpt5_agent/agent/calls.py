@@ -160,8 +160,8 @@ class ChatJudge:
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
         if not why and not can_ask and self._lacks_approval(call):
             return (
-                f"Error: {name} needs an approval, and this client cannot be asked. Go "
-                "on without it."
+                f"Error: {name} needs an approval, and this client cannot be asked. "
+                "Continue without it."
             )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):

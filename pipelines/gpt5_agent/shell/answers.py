@@ -21,26 +21,19 @@ from gpt5_agent.shell.settings import (
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.clock import unix_seconds
-from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
-from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
+from shells.failures import report_exception, report_failure
 from shells.shell import PIPELINE_SHELL
-from shells.valve_messages import advised_ending, error_message
 
 DONE_LINE = "data: [DONE]"
-
-_INTERNAL_ERROR = (
-    "Something in this pipeline went wrong. Try again; if it lasts, give an "
-    "administrator the error id."
-)
 
 _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
@@ -67,7 +60,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, call.log))
+        yield error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
     yield DONE_LINE
 
 
@@ -84,7 +77,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             _new_completion_id(), unix_seconds(), call.caller.host_model
         )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, call.log))
+        return error_chunk(report_exception(call.log, error, PIPELINE_SHELL))
 
 
 @asynccontextmanager
@@ -108,16 +101,19 @@ async def _open_run(
         renderer = _choose_renderer(request, caller)
         async with (
             aclosing(run_agent(request)) as events,
-            aclosing(_with_advice(events)) as advised_events,
+            aclosing(_report_end(call, events)) as reported_events,
         ):
-            yield advised_events, renderer
+            yield reported_events, renderer
 
 
-async def _with_advice(events: _Events) -> _Events:
-    """Yield the events; the end says which valves an administrator has to check."""
+async def _report_end(call: PipelineCall, events: _Events) -> _Events:
+    """Yield the events; the log gets a failure, and its message an error id."""
     async for event in events:
-        if isinstance(event, RunDone):
-            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        if isinstance(event, RunDone) and event.ending.is_failure:
+            ending = report_failure(
+                call.log, event, PIPELINE_SHELL, is_admin=call.caller.is_admin
+            )
+            yield event._replace(ending=ending)
         else:
             yield event
 
@@ -153,14 +149,14 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if isinstance(event, RunDone):
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
-        _report_exception(error, log)
+        report_exception(log, error, PIPELINE_SHELL)
     return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
+        report_failure(log, ended, PIPELINE_SHELL, is_admin=False)
         return ""
     return completion_text(ended)
 
@@ -174,14 +170,3 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
 def _new_completion_id() -> str:
     """Return the id of a chat completion."""
     return f"chatcmpl-{new_ulid()}"
-
-
-def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the message to show."""
-    if isinstance(error, ResponsesError):
-        message = error_message(error, PIPELINE_SHELL)
-        log.warn(f"nothing was sent: {message}")
-    else:
-        message = _INTERNAL_ERROR
-        log.warn(describe_exception(error))
-    return f"{message} (Error id: {log.run_id})"

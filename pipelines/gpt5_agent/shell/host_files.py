@@ -58,7 +58,7 @@ class HostFiles:
         try:
             row = await self._call_json("GET", path)
             if row.get("user_id") != self._user_id:
-                return "It belongs to somebody else."
+                return "It belongs to someone else."
             return await self._call("GET", f"{path}/content")
         except HostFileError as failed:
             return str(failed)
@@ -146,7 +146,7 @@ class HostFiles:
                 return await _read_body(response)
         except (aiohttp.ClientError, OSError, ValueError):
             raise HostFileError(
-                "Open WebUI cannot be reached, or its answer broke off."
+                "Open WebUI cannot be reached, or its answer was interrupted."
             ) from None
 
     def _open_session(self) -> aiohttp.ClientSession:

@@ -79,8 +79,8 @@ def find_valve_problems(valves: Valves) -> list[str]:
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
-    if timeouts:
-        problems.append(timeouts)
+    if timeouts.problem:
+        problems.append(timeouts.problem)
     return problems

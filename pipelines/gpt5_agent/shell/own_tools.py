@@ -99,7 +99,7 @@ def open_host_files(
         key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
     except InvalidRequest:
         key = ""
-    log.hide([key])
+    log.hide(key)
     return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
 
 

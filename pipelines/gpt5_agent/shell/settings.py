@@ -20,12 +20,12 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
-from openai_responses.models.resolve import resolve_model
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
 from shells.compaction import compaction_settings
 from shells.endpoint_valves import (
     endpoint_of_valves,
@@ -73,14 +73,14 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
-    if rules_error:
-        log.warn(rules_error)
-        notices = (*notices, rules_error)
+    if rules.problem:
+        log.warn(rules.problem)
+        notices = (*notices, rules.problem)
 
     def log_metadata(metadata: RunMetadata) -> None:
-        log.line(json.dumps(metadata.wire()))
+        log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
         strategy=question.strategy,
@@ -89,15 +89,15 @@ def build_agent_request(
         body=question.body,
         endpoint=endpoint,
         connections=connections,
-        limits=_build_run_limits(valves),
+        limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules),
+        own_tools=_build_tool_settings(question, rules.rules),
         query=question.choose_text("query", ""),
         context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        log=log.line,
+        log=log.note,
         debug=valves.DEBUG,
         on_end=log_metadata,
         user_id=question.caller.user_id,
@@ -134,17 +134,15 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(
-        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
-    )
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
         limits=CallLimits(
-            seconds=default_seconds,
+            seconds=timeouts.default,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=own_seconds,
+            own=timeouts.by_pattern,
         ),
         asks_in_chat=question.can_ask,
         delegates=valves.DELEGATION,
@@ -190,19 +188,20 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         proxy=reveal_secret(valves.PROXY, "PROXY"),
         headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
     )
-    log.hide(endpoint.secrets)
+    log.hide(*endpoint.secrets)
     return endpoint
 
 
-def _build_run_limits(valves: Valves) -> Limits:
-    """Return the limits of one request, in seconds, and how often it is retried."""
-    expert = read_expert_settings(valves)
-    timeouts = Timeouts(
-        connect=expert.connect_timeout_seconds,
-        first_event=expert.first_event_timeout_seconds,
-        idle=expert.idle_timeout_seconds,
-    )
+def _build_run_limits(question: AgentInput) -> Limits:
+    """Return the limits of one request, and how often it is retried."""
+    expert = read_expert_settings(question.valves)
+    timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
+
+
+def _chosen_model(question: AgentInput) -> ResolvedModel:
+    """Return the model that the request or the valves name."""
+    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
@@ -230,10 +229,8 @@ def _build_compaction(
 
     At COMPACTION_TOKENS, or at half of the model's window if that is less.
     """
-    valves = question.valves
-    tokens = valves.COMPACTION_TOKENS
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    window = model.facts.context_window
+    tokens = question.valves.COMPACTION_TOKENS
+    window = _chosen_model(question).facts.context_window
     if window:
         tokens = min(tokens, window // 2)
     return compaction_settings(tokens, endpoint)

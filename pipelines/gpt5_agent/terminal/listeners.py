@@ -116,7 +116,7 @@ class HttpListener:
             errors="replace"
         )
         if not hmac.compare_digest(authorization, self._expected):
-            return web.Response(status=401, text="The token is not the right one.")
+            return web.Response(status=401, text="The token is wrong.")
         try:
             text = (await request.text()).strip()
         except (UnicodeDecodeError, LookupError):

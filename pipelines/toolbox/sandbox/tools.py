@@ -138,12 +138,12 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            text = f"It is no text; the user is shown the file of {size} bytes."
+            text = f"It is not text; the user gets the file of {size} bytes."
             return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    raise _SandboxCallFailed("The sandbox gave an answer that makes no sense.")
+    raise _SandboxCallFailed("The sandbox returned an invalid answer.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -183,14 +183,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"The code was ended by signal {-status}."
     if "unkept" in answer:
         yield (
-            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
+            f"Nothing in the workspace was kept, because {answer['unkept']}: it is as "
             "it was before."
         )
     dropped = answer.get("dropped")
     if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
-        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
+        yield f"[The file continues: it has {answer.get('size')} bytes.]"
     unlisted = answer.get("more") or answer.get("unlisted")
     if unlisted:
         yield f"{unlisted} more are not listed."

@@ -58,7 +58,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
 
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
 
 
 class Provider(Protocol):

@@ -8,7 +8,7 @@ only if an administrator lists them.
 An automatic name is resolved by the first rule that fits:
 
 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-2. Files, pictures, chosen tools, code and long questions go to the large model.
+2. Files, images, chosen tools, code and long questions go to the large model.
 3. Everything else goes to the small model.
 
 Only the first message of a chat counts, so a chat always gets the same answer.
@@ -59,14 +59,14 @@ def read_models(answer: object) -> dict[str, str]:
 
 
 _ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
+_MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
 
 
 def _is_chat_model(name: str) -> bool:
     if name in CATALOG_FACTS:
         return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
     return has_usual_length and not _NO_CHAT.search(name)
 
 
@@ -151,7 +151,7 @@ def name_asked_model(sentence: str, model_id: str) -> str:
     successor = successor_of(model_id)
     if successor is None:
         return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
 
 
 def _date(text: str | None) -> date | None:

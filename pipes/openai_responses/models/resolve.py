@@ -27,15 +27,19 @@ from openai_responses.models.facts import ModelFacts
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
+# gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
 _GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
 """One digit, because Azure spells gpt-3.5 as gpt-35."""
+# o3, o4-mini
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
 _INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+# gpt-6.1-sol-pro, gpt-6.1-sol-pro-high
 _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+# openai/gpt-5.4 of OpenRouter, ft:gpt-4.1:... of OpenAI
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 

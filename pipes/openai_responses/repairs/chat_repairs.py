@@ -112,7 +112,7 @@ class LeaveOutItem(ChatRepair):
 
 @dataclass(frozen=True, slots=True)
 class SendAsText(ChatRepair):
-    """The words of one item stay; pictures and files become a line of text."""
+    """The words of one item stay; images and files become a line of text."""
 
     name: str
     noun: str = field(default="item", compare=False)

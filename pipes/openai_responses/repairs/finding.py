@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED
-from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
+from openai_responses.endings import IMAGE_CODES, NO_CREDIT_CODES, SENTENCES
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import (
     ADDED_TOOLS,
@@ -67,7 +67,7 @@ _LASTING_CODES = (
     | NO_CREDIT_CODES
     | SENTENCES["failed"].keys()
     | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, _UNREAD, "404"}
+) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes whose cause no change of the request removes."""
 _UNREADABLE = re.compile(
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -182,7 +182,7 @@ def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
     for find in (
         _by_code_or_words,
         _by_place,
-        _by_picture_code,
+        _by_image_code,
         _by_id,
         _by_unreadable_reasoning,
         _by_parameter,
@@ -280,9 +280,9 @@ def _without_item(
         yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
-    """Yield the repair of the newest picture: its refusal names no place."""
-    if refusal.error.code not in PICTURE_CODES:
+def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest image: its refusal names no place."""
+    if refusal.error.code not in IMAGE_CODES:
         return
     rows = enumerate(refusal.sent.items)
     numbers = [number for number, row in rows if has_media(row.item)]

@@ -89,10 +89,12 @@ class RepairMemory:
             self._forget_a_user()
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
         if len(ends) >= most:
-            del ends[next(iter(ends))]
+            oldest = next(iter(ends))
+            del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
 
@@ -108,7 +110,7 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials that were not in vain, once a request was accepted.
 
     A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
+    Of several things of one kind, such as two images, the refusal may be the same.
     """
     helped: list[Trial] = []
     for number, trial in enumerate(trials, 1):

@@ -2,7 +2,7 @@
 
 The server names a place in `param`. Gateways hide it and repeat the API's words, so the
 words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
-the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+the API quotes what it refuses: an image's address, the name of a tool, a key of a
 schema. What anybody can write into a request must not decide what is repaired, so
 nothing is believed of the words that the request itself could have said: `OwnTexts`.
 """
@@ -35,6 +35,7 @@ _MAX_PATH = 200
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
+# input[3].content[0].image_url, tools[5].parameters
 _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
@@ -57,6 +58,7 @@ _PARAMETER_IN_LOC = re.compile(
 )
 """What pydantic writes, which servers of vLLM's kind use."""
 
+# "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
@@ -295,7 +297,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        return ".".join(group for group in match.groups() if group)
 
     @property
     def tools(self) -> Iterator[Item]:

@@ -280,7 +280,7 @@ _READ_OTHERWISE = (
 )
 """Keys that are not parameters, or that are sent under other names."""
 
-_LONGEST_NAME = 40
+_MAX_PARAMETER_NAME = 40
 
 
 def unsent_parameters(
@@ -303,7 +303,7 @@ def unsent_parameters(
             if inner not in sent.get(key, {}):
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
+    return sorted(name[:_MAX_PARAMETER_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (

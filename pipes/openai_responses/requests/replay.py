@@ -296,7 +296,7 @@ def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
     fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
+    if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them

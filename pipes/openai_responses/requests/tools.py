@@ -112,7 +112,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 _MODELS_PREFIX = "functions."
 """Models know functions in this namespace, and some write it."""
-_LONGEST_CALL_ID = 64
+_MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
@@ -161,7 +161,7 @@ def clean_call(item: Item) -> Item:
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
-    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
         changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 

@@ -19,7 +19,7 @@ from openai_responses.json_input import as_mapping
 from openai_responses.requests.build import SAMPLING, ResponsesRequest
 from openai_responses.requests.tools import tool_identity
 
-_LONGEST_TURN = 200_000
+_MAX_STORED_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MAX_DECLARED_TOOLS = 128
 """Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
         instructions would tell about them.
         """
         packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
-        return packed if len(packed) <= _LONGEST_TURN else ""
+        return packed if len(packed) <= _MAX_STORED_TURN else ""
 
 
 def read_turn(wire: str) -> Turn | None:

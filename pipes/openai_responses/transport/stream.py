@@ -83,6 +83,8 @@ class EventStreamDecoder:
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
         text = b"".join((self._partial_line, chunk))
         lines = text.splitlines()
         self._partial_line = bytearray()
@@ -100,6 +102,8 @@ class EventStreamDecoder:
                 self._lines.append(value.removeprefix(b" "))
             elif field == b"event":
                 self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
             elif not line:
                 if self._lines:
                     events.append(self._event_of_lines())
@@ -146,7 +150,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
+    """An image as far as it is generated.
 
     `image` is base64; `form` is its format, if the server tells it.
     """
@@ -211,8 +215,8 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
             joined += neighbors
             continue
         deltas = [event for event in neighbors if isinstance(event, TextDelta)]
@@ -221,7 +225,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
     """Return the text that a delta adds to; None for any other event."""
     if type(event) is not TextDelta:  # a TextDone is one, too
         return None

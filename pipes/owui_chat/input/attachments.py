@@ -1,14 +1,14 @@
-"""Pictures and files that people or tools attached, as input parts.
+"""Images and files that people or tools attached, as input parts.
 
 The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
 documents by their type. The name of a document counts first, because the type that
 browsers declare differs between systems. Open WebUI keeps with a message of the user
-the files it came with, and puts only the pictures into what it sends
+the files it came with, and puts only the images into what it sends
 (utils/middleware.py:2124). What cannot be sent with the message that is asked is an
 error; in place of one at an earlier message the model gets a note, so that the chat
 goes on.
 
-A chat stores pictures of tools by their addresses. The host reads them for the next
+A chat stores images of tools by their addresses. The host reads them for the next
 request, but moves them out of the outputs into a message that no one wrote
 (utils/misc.py:393); they go back to their outputs here. The chat's row tells how many
 belong to each output of ours. Of the host's outputs, whose round goes on before it is
@@ -47,7 +47,7 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 
 
 def _image_type(content: bytes) -> str:
-    """Return the media type of a picture; empty if the API cannot read it."""
+    """Return the media type of an image; empty if the API cannot read it."""
     signature = _SIGNATURE.match(content)
     if signature is None:
         return ""
@@ -57,7 +57,7 @@ def _image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as a data URL; empty if the API cannot read it."""
+    """Return an image as a data URL; empty if the API cannot read it."""
     media_type = _image_type(content)
     if not media_type:
         return ""
@@ -65,14 +65,14 @@ def image_data_url(content: bytes) -> str:
 
 
 def _readable_url(url: str) -> str:
-    """Return the address of a picture with its real type; empty if unreadable.
+    """Return the address of an image with its real type; empty if unreadable.
 
-    The API itself fetches pictures from the web.
+    The API itself fetches images from the web.
     """
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+    if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
     media_type = _encoded_type(payload)
     if not media_type:
@@ -81,7 +81,7 @@ def _readable_url(url: str) -> str:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; a GIF is read completely."""
+    """Return the media type of an image in base64; a GIF is read completely."""
     try:
         media_type = _image_type(base64.b64decode(payload[:_HEAD]))
         if media_type == "image/gif":
@@ -140,24 +140,26 @@ GONE_FILE = (
     "{} cannot be read: it is gone, or it is not yours. Remove it from the message and "
     "send it again."
 )
-_UNKNOWN_PICTURE = (
+_UNKNOWN_IMAGE = (
     "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
     "without animation: convert it and send it again."
 )
-_LARGE_PICTURE = (
+_LARGE_IMAGE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
+_SVG_AS_TEXT = (
+    "The model reads {} as text and cannot see the image. Attach a PNG instead."
+)
 _Scale = Callable[[str], bytes]
-"""Returns a picture in base64 in fewer bytes, or nothing."""
+"""Returns an image in base64 in fewer bytes, or nothing."""
 
-_LONGEST_URL = 66_000_000
-"""A picture of 50 MB in base64: the limit is an assumption."""
-_MAX_PICTURES = 1500
+_MAX_IMAGE_URL = 66_000_000
+"""An image of 50 MB in base64: the limit is an assumption."""
+_MAX_IMAGES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[An image or file is left out: one request takes {_MAX_PICTURES} images and "
+    f"[An image or file is left out: one request takes {_MAX_IMAGES} images and "
     f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
@@ -202,7 +204,7 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message.
+    """Return a chat in which the API can read every image of a message.
 
     `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
     one in the message that is asked.
@@ -218,14 +220,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     return resolved
 
 
-def drawing_notice(parts: Sequence[ChatPart]) -> str:
+def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
     asked = user_messages(parts).get(question_index(parts))
     files = asked.attachments if asked else ()
     names = [f.name for f in files if f.content_type.startswith("image/svg")]
     if not names:
         return ""
-    return _DRAWING.format(", ".join(names))
+    return _SVG_AS_TEXT.format(", ".join(names))
 
 
 def image_length(part: ChatPart) -> int:
@@ -254,7 +256,7 @@ def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with a note for each of the oldest pictures and files that are too
+    """Return `items` with a note for each of the oldest images and files that are too
     many for a request.
     """
     room = _Room()
@@ -264,20 +266,20 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
 
 @dataclass
 class _Room:
-    """What a request can still take: pictures, and characters of pictures and files."""
+    """What a request can still take: images, and characters of images and files."""
 
-    pictures: int = _MAX_PICTURES
+    images: int = _MAX_IMAGES
     characters: int = _MAX_INPUT_CHARACTERS
 
-    def take(self, content: str, *, is_picture: bool) -> bool:
+    def take(self, content: str, *, is_image: bool) -> bool:
         """Take the room that a part needs; say whether there was enough.
 
         What is too much also takes its room: nothing older is sent in its place.
         """
         self.characters -= len(content)
-        if is_picture:
-            self.pictures -= 1
-        return self.pictures >= 0 and self.characters >= 0
+        if is_image:
+            self.images -= 1
+        return self.images >= 0 and self.characters >= 0
 
 
 def _fit_item(item: Item, room: _Room) -> Item:
@@ -290,7 +292,7 @@ def _fit_item(item: Item, room: _Room) -> Item:
 
 
 def _file_content(part: Any) -> str:
-    """Return the picture or file that a part holds, as a data URL; empty for none."""
+    """Return the image or file that a part holds, as a data URL; empty for none."""
     if not isinstance(part, dict):
         return ""
     return str(part.get("image_url") or part.get("file_data") or "")
@@ -300,7 +302,7 @@ def _fit_part(part: Item, room: _Room) -> Item:
     content = _file_content(part)
     if not content:
         return part
-    if room.take(content, is_picture=item_type(part) == "input_image"):
+    if room.take(content, is_image=item_type(part) == "input_image"):
         return part
     return {"type": "input_text", "text": _TOO_MUCH}
 
@@ -324,9 +326,9 @@ def _files_without_row(
 def _with_readable_images(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
-    """Return a message in which the API can read every picture (`resolve_images`).
+    """Return a message in which the API can read every image (`resolve_images`).
 
-    The host puts the attached pictures into a message in their order, without names.
+    The host puts the attached images into a message in their order, without names.
     """
     images = [part for part in message.content if part.get("image_url")]
     if not images:
@@ -345,15 +347,15 @@ def _with_readable_images(
 
 
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
-    """Return a picture that the API can read, or why there is none."""
+    """Return an image that the API can read, or why there is none."""
     url = str(part["image_url"])
     is_held = url[:5].lower() == "data:"
-    if is_held and len(url) > _LONGEST_URL:
+    if is_held and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
-        problem = _LARGE_PICTURE
+        problem = _LARGE_IMAGE
     else:
         readable = _readable_url(url)
-        problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
+        problem = _UNKNOWN_IMAGE if is_held else GONE_FILE
     if not readable:
         return problem.format(name or "An image")
     return {**part, "image_url": readable}
@@ -361,12 +363,12 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
-"""Replaces a picture of a tool that the API would refuse."""
+UNREADABLE_IMAGE = "[An image is in a format that you cannot read; the user sees it.]"
+"""Replaces an image of a tool that the API would refuse."""
 
 
 def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
-    """Return a chat without the host's own messages, their pictures at their outputs.
+    """Return a chat without the host's own messages, their images at their outputs.
 
     `rows` are the messages of the chat's row.
     """
@@ -379,7 +381,7 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
         return list(parts)
     counts = _image_counts(rows)
     result: list[ChatPart] = []
-    # The outputs at the end of the result that have no pictures yet.
+    # The outputs at the end of the result that have no images yet.
     outputs: list[ToolMessage] = []
     for position, part in enumerate(parts):
         urls = urls_by_position.get(position, [])
@@ -396,7 +398,7 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
 
 def tool_image(url: str) -> Item:
-    """Return a picture of a tool as a part of its output."""
+    """Return an image of a tool as a part of its output."""
     readable = _readable_url(url)
     if not readable:
         return {"type": "input_text", "text": UNREADABLE_IMAGE}
@@ -404,14 +406,14 @@ def tool_image(url: str) -> Item:
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, followed by pictures if there are any."""
+    """Return the output of a tool: a text, followed by images if there are any."""
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
 
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
-    """Return the pictures of a message that the host made; of any other none."""
+    """Return the images of a message that the host made; of any other none."""
     content = message.content
     if not content or content[0].get("text") != _HOST_PROMPT:
         return []
@@ -424,7 +426,7 @@ def _tool_image_urls(message: UserMessage) -> list[str]:
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
-    """Return the outputs with the pictures; the last gets all if the counts differ."""
+    """Return the outputs with the images; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [0 for _ in outputs]
@@ -439,7 +441,7 @@ def _assign_images(
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
-    """Return the number of pictures in each output, by the ids of their calls."""
+    """Return the number of images in each output, by the ids of their calls."""
     counts: dict[str, int] = {}
     for row in rows.values():
         for item in content_parts(value_at(row, "output")):

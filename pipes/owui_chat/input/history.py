@@ -101,7 +101,7 @@ def build_input(
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    # An image is an input message: inserted last, to keep reasoning next to its text.
     sent: list[Item] = []
     for item in paired:
         sent += past_items(item)
@@ -134,6 +134,17 @@ class _PlacedCall(NamedTuple):
     behind: list[Item]
 
 
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
@@ -163,10 +174,13 @@ class _RunHistory:
         self._take_out_code()
 
     def _add_text(
-        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+        self,
+        assistant_text: AssistantText,
+        records: dict[str, Record],
+        reader: Origin | None,
     ) -> None:
         """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(said):
+        for piece in _marked_texts(assistant_text):
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
@@ -234,6 +248,7 @@ class _RunHistory:
             item = _call_item(call)
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts behind the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -259,6 +274,8 @@ class _RunHistory:
             shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408).
             # The host does not return the text of commentary.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:
@@ -288,11 +305,13 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _marked_texts(said: AssistantText) -> list[MarkedText]:
+def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
-    ulids = said.ulids or ("",)
+    ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
+    return in_front + split_at_markers(
+        _strip_old_blocks(assistant_text.text), ulids[-1]
+    )
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

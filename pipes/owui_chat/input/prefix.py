@@ -88,7 +88,7 @@ _Unseal = Callable[[str, str], object]
 class NewLine(NamedTuple):
     """A line that the instructions did not have before."""
 
-    place: int
+    line_index: int
     """Its place among the lines of the new instructions."""
     text: str
 
@@ -140,9 +140,9 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
-            owner = str(value.get("message_id") or key.removeprefix(prefix))
+            message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[owner] = _read_context(unseal(sealed, owner))
+                contexts[message_id] = _read_context(unseal(sealed, message_id))
     return contexts
 
 
@@ -205,13 +205,15 @@ def change_instructions(
     old_lines = set(told.lines)
     present_lines = set(present)
     new = [
-        NewLine(place, line)
-        for place, line in enumerate(present)
+        NewLine(index, line)
+        for index, line in enumerate(present)
         if line not in old_lines
     ]
     gone = [line for line in told.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
+    # The proof that the change says it all: applied to the old lines, it has to give the
+    # present ones.
     if _changed_lines(told.lines, change) != present:
         return whole
     if not new and not gone:
@@ -293,12 +295,14 @@ def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
     """Return the lines of instructions after a change of them."""
     if change.instructions is not None:
         return _lines(change.instructions)
+    # The old lines that still hold keep their order; each new one is put where it stands
+    # in the new text, with as many old ones in front as are missing there.
     gone = set(change.gone)
     kept = [line for line in lines if line not in gone]
     changed: list[str] = []
     used = 0
-    for place, text in change.new:
-        before = max(place - len(changed), 0)
+    for index, text in change.new:
+        before = max(index - len(changed), 0)
         changed += kept[used : used + before]
         changed.append(text)
         used += before
@@ -320,7 +324,7 @@ def _read_context(wire: Any) -> SentContext:
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
-        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
         turn=read_turn(turn) if turn else None,
     )

@@ -35,6 +35,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
+    # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
     if ended.cost is not None:
         counts["cost"] = ended.cost
     if ended.trace.response_id:
@@ -70,5 +71,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    # A stream filter that reads `event["choices"]` raises for a chunk without it, and
+    # Open WebUI then drops the chunk (observed: the whole answer was lost).
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}

@@ -1,6 +1,6 @@
 """Commentary of the model, shown as progress beside the answer.
 
-The page draws the text of an item of unknown type at its place between the cards, and
+The page shows the text of an item of unknown type at its place between the cards, and
 leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
 (docs/reference/open-webui.md, "Native events" and "The stored output and the next
 turn"). So commentary is a quotation in an item of our own:
@@ -18,7 +18,7 @@ from owui_chat.render.items import OutputItems, message_host_item
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item.
+    """Shows one message of commentary; `host_index` is that of its item.
 
     `_length` counts the characters of its quotation, `_stored_length` those that the
     host has stored.
@@ -26,14 +26,14 @@ class Commentary:
 
     def __init__(self, shown: OutputItems) -> None:
         """Begin at the next place."""
-        self.place = len(shown.items)
+        self.host_index = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
         self._length = 0
         self._stored_length = 0
         self._ended: ItemDone | None = None
         self._marker = ""
-        self._marker_place = self.place
+        self._marker_index = self.host_index
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -56,12 +56,12 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.place]
+            quotation = self._shown.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.place, emptied)
-        head = {"id": self._shown.items[self._marker_place].get("id")}
+            yield self._shown.end(self.host_index, emptied)
+        head = {"id": self._shown.items[self._marker_index].get("id")}
         answer = message_host_item(head, self._marker + self._ended.shown)
-        yield self._shown.end(self._marker_place, answer)
+        yield self._shown.end(self._marker_index, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -76,25 +76,25 @@ class Commentary:
         self._quoted.append(quoted)
         self._length += len(quoted)
         if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.place, "text", quoted)
+            yield self._shown.grow(self.host_index, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.place]
+        item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.place, whole)
+        return self._shown.end(self.host_index, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
         """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
+        yield self._shown.end(self.host_index, card)
         if marker:
             self._marker = marker
-            self._marker_place = len(self._shown.items)
+            self._marker_index = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
@@ -109,7 +109,7 @@ def _continued_quotation(text: str) -> str:
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    """Return the host's item of commentary; the page draws none without a text."""
+    """Return the host's item of commentary; the page shows none without a text."""
     return {
         "type": COMMENTARY_TYPE,
         "id": item.get("id") or "",

@@ -1,8 +1,8 @@
 """What the page shows of the items that OpenAI's own tools make.
 
-A picture stands above the text, in the message's list of files. The host stores the
+An image stands above the text, in the message's list of files. The host stores the
 `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
-unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
+unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
 Of several `files` events the page would show only the last one, although the host
 stores all of them.
 
@@ -80,7 +80,7 @@ class _HostedItem:
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
-        self._place = len(shown.items)
+        self._host_index = len(shown.items)
 
     def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
@@ -93,7 +93,7 @@ _BROKE_OFF = "The answer was interrupted before the image was complete."
 
 
 class _ImageHostItem(_HostedItem):
-    """A picture: a status line, sketches, and the file at the end."""
+    """An image: a status line, sketches, and the file at the end."""
 
     def render(self, event: RunEvent) -> Chunks:
         match event:
@@ -101,8 +101,8 @@ class _ImageHostItem(_HostedItem):
                 yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
+                image = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([image])
             case ItemDone():
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
@@ -111,7 +111,7 @@ class _ImageHostItem(_HostedItem):
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
-        """Yield that the picture is there, or why it is not."""
+        """Yield that the image is there, or why it is not."""
         notes = event.card.get("notes")
         if notes:
             yield from self._note(notes[0])
@@ -121,7 +121,7 @@ class _ImageHostItem(_HostedItem):
             yield from self._note(_failure(event.item))
 
     def _note(self, message: str) -> Chunks:
-        """Yield a text that the page draws and that no later turn contains."""
+        """Yield a text that the page shows and that no later turn contains."""
         number = len(self._shown.items)
         note = {
             "type": "openai_responses:note",
@@ -132,7 +132,7 @@ class _ImageHostItem(_HostedItem):
 
 
 def _failure(item: Item) -> str:
-    """Return why a picture was not drawn."""
+    """Return why an image was not generated."""
     code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
@@ -154,13 +154,15 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
-                yield self._shown.grow(self._place, event.kind, event.text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
             case ItemDone():
-                yield self._shown.end(self._place, code_host_item(event.item))
+                yield self._shown.end(self._host_index, code_host_item(event.item))
                 yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(self._place, status="incomplete", code=code)
+                yield self._shown.update(
+                    self._host_index, status="incomplete", code=code
+                )
 
 
 class _SearchHostItem(_HostedItem):
@@ -172,11 +174,11 @@ class _SearchHostItem(_HostedItem):
                 begun = {**event.item, "status": "in_progress"}
                 yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
-                yield self._shown.end(self._place, _search_host_item(event.item))
+                yield self._shown.end(self._host_index, _search_host_item(event.item))
                 if search_pages(event.item):
                     yield _pages_chunk(event.item)
             case RunDone():
-                yield self._shown.update(self._place, status="incomplete")
+                yield self._shown.update(self._host_index, status="incomplete")
 
 
 def _pages_chunk(item: Item) -> Chunk:
@@ -216,7 +218,9 @@ def _search_action(action: Item) -> Item:
     return shown
 
 
-_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+_UNKNOWN_OUTCOME = (
+    "Error: the answer was interrupted. The server may have made this call."
+)
 
 
 class _McpCallHostItem(_HostedItem):
@@ -228,17 +232,17 @@ class _McpCallHostItem(_HostedItem):
                 begun = _mcp_call_host_item(event.item, "in_progress")
                 yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
-                yield self._shown.grow(self._place, event.kind, event.text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
             case ItemDone():
                 has_failed = remote_failed(event.item)
                 status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._place, card)
+                yield self._shown.end(self._host_index, card)
                 _, output = remote_pair(event.item)
                 answer = ToolOutput(event.output_index, output, has_failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
+                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -252,7 +256,7 @@ def _list_message(item: Item) -> str:
     label = item.get("server_label")
     tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer goes on without them."
+        return f"{label} did not list its tools: the answer continues without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 

@@ -9,7 +9,7 @@ one, even if its arguments are incomplete, and would leave a call without a stat
 of the next turn (docs/reference/open-webui.md, "Rounds of tools").
 
 The host stores an item of unknown type unchanged and sends it to no model, and the page
-draws nothing for one without `content`. So records can be stored as items:
+shows nothing for one without `content`. So records can be stored as items:
 
     {"type": "openai_responses:kept", "id": "kept_{ulid}",
      "before": id of a message item, "kept": what a message key would hold}
@@ -41,6 +41,8 @@ from owui_chat.render.chunks import Chunk, Chunks, host_event
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # A call without a status of `completed`, `failed` or `rejected` is left out of the
+    # next turn (utils/misc.py:394 of 0.12.4).
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -49,7 +51,7 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
+    """Return a call's output with what its card shows; images by their address."""
     call_id = event.item["call_id"]
     output = event.item["output"]
     if isinstance(output, list):
@@ -108,6 +110,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others.
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -116,7 +119,7 @@ def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-_NOT_RUN = "Error: this was not run, because the answer broke off."
+_NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -147,29 +150,29 @@ class OutputItems:
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
-        place = len(self.items)
+        index = len(self.items)
         self.items.append(item)
-        self._note_call(place, item)
-        return _native("output_item.added", place, item=item)
+        self._note_call(index, item)
+        return _native("output_item.added", index, item=item)
 
-    def _note_call(self, place: int, item: Item) -> None:
+    def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
-            self._open_calls[call_id] = place
+            self._open_calls[call_id] = index
 
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
-        self.items[place] = item
-        self._note_call(place, item)
-        return _native("output_item.done", place, item=item)
+    def end(self, index: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `index`."""
+        self.items[index] = item
+        self._note_call(index, item)
+        return _native("output_item.done", index, item=item)
 
-    def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
-        return self.end(place, {**self.items[place], **fields})
+    def update(self, index: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `index`."""
+        return self.end(index, {**self.items[index], **fields})
 
     def add(self, item: Item) -> Chunks:
         """Yield the events of an item that is complete at once."""
@@ -178,20 +181,21 @@ class OutputItems:
 
     def add_marker(self, marker: str) -> Chunks:
         """Yield a separate message for a marker that no text follows."""
-        place = len(self.items)
-        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        index = len(self.items)
+        item = message_host_item({"id": f"msg_kept_{index}"}, marker)
         yield self.begin(begun_host_item(item))
-        yield self.end(place, item)
+        yield self.end(index, item)
 
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
+    def grow(self, index: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
+        # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
-            "item_id": self.items[place].get("id"),
+            "item_id": self.items[index].get("id"),
             index_name: 0,
             "delta": text,
         }
-        return _native(_DELTA_TYPES[kind], place, **fields)
+        return _native(_DELTA_TYPES[kind], index, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
@@ -215,32 +219,34 @@ class OutputItems:
             return
         self._files_due = count + count // _FEW_FILES
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
+        # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls.get(event.item["call_id"])
-        if place is not None and event.failed:
-            yield self.update(place, status="failed")
+        index = self._open_calls.get(event.item["call_id"])
+        if index is not None and event.failed:
+            yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in list(self._open_calls.values()):
-            yield from self.break_off(place, _NOT_RUN)
+        for index in list(self._open_calls.values()):
+            yield from self.break_off(index, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Chunks:
+    def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
-        yield self.update(place, status="incomplete")
-        output = {"call_id": self.items[place].get("call_id"), "output": why}
-        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+        yield self.update(index, status="incomplete")
+        output = {"call_id": self.items[index].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(index, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+    def add_record(self, stored: StoredRecord, index: int | None) -> Chunks:
         """Yield the events of a record, which may replace an earlier one.
 
-        `place` is that of the item whose text follows.
+        `index` is that of the item whose text follows.
         """
-        before = "" if place is None else self.items[place].get("id") or ""
+        before = "" if index is None else self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
@@ -250,19 +256,19 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        places = range(self._turn_start, len(self.items))
+        indexes = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        for place in places:
-            if is_reasoning(self.items[place]):
-                yield self.update(place, reasoning_details=list(turn.details))
+        for index in indexes:
+            if is_reasoning(self.items[index]):
+                yield self.update(index, reasoning_details=list(turn.details))
                 return
 
 
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
+def _native(kind: str, index: int, **fields: Any) -> Chunk:
     """Return an event of the Responses API as the host takes it."""
     return {
         "type": f"response.{kind}",
-        "output_index": place,
+        "output_index": index,
         **fields,
         "choices": [{"index": 0, "delta": {}}],
     }

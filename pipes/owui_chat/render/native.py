@@ -59,6 +59,8 @@ def _end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
+        # In its older mode of tools Open WebUI takes code at the end for a request to
+        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
         yield from shown.add(end)
 
@@ -96,7 +98,7 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
-        self._places: dict[int, int] = {}
+        self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._last_part: dict[int, int] = {}
@@ -104,11 +106,11 @@ class NativeRenderer:
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
-            case TextDelta() if event.output_index in self._places:
+            case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._places:
+            case ItemDone() if event.output_index in self._host_indexes:
                 yield from self._end(event)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
@@ -141,17 +143,17 @@ class NativeRenderer:
                     self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self.shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._index_of(event))
             case TurnDetails():
                 yield from self.shown.add_details(event)
 
-    def _place_of(self, stored: StoredRecord) -> int | None:
+    def _index_of(self, stored: StoredRecord) -> int | None:
         """Return the place of the item that a record belongs to; None for the end."""
         index = stored.output_index
         if index is None:
             return None
         commentary = self._commentary.get(index)
-        return commentary.place if commentary else self._places.get(index)
+        return commentary.host_index if commentary else self._host_indexes.get(index)
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -170,6 +172,8 @@ class NativeRenderer:
             yield from commentary.become_answer(closing)
         has_failed = event.ending.is_failure
         if has_failed:
+            # Open WebUI runs a call without an output, and calls the pipe again
+            # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
         marker = self._take_marker()
         if marker:
@@ -180,8 +184,13 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
+            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
+            # usage, and a `response.completed` would replace all items
+            # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if has_failed:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
@@ -205,7 +214,7 @@ class NativeRenderer:
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
-        self._places[event.output_index] = len(self.shown.items)
+        self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
@@ -216,7 +225,9 @@ class NativeRenderer:
             self._markers[event.output_index] = marker
         text = marker + self._gap(event) + event.text
         if text:
-            yield self.shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(
+                self._host_indexes[event.output_index], event.kind, text
+            )
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -231,11 +242,11 @@ class NativeRenderer:
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        place = self._places[index]
+        host_index = self._host_indexes[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                del self._places[index]
-                item = {**self.shown.items[place], "type": "openai_responses:end"}
+                del self._host_indexes[index]
+                item = {**self.shown.items[host_index], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -244,7 +255,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(place, item)
+        yield self.shown.end(host_index, item)
         yield from self.shown.add_files(event.card)
 
 

@@ -179,11 +179,9 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
+            named = list(_name_records(part.text, turns, records))
+            restored += [text for text in named if text.text]
+            textless += [text for text in named if not text.text]
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -241,6 +239,8 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     for text in shown[:-1]:
         length = _length(text)
         end = start + length
+        # Open WebUI joins the messages of one answer by a line feed
+        # (utils/misc.py:408).
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])

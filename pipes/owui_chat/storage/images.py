@@ -1,4 +1,4 @@
-"""Pictures that an answer made, as they are stored and sent back."""
+"""Images that an answer made, as they are stored and sent back."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -11,7 +11,7 @@ from owui_chat.storage.records import Record
 
 
 def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
+    """Return what is kept of an item: of a stored image only where it is stored."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
@@ -23,14 +23,14 @@ def stored_item(event: ItemDone) -> Item:
 
 
 def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
+    """Say whether `item` names a stored image."""
     return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
 def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
+    """Return the ids of the stored images in the answers of a chat."""
     file_ids: dict[str, list[str]] = {}
     for ulid, record in records.items():
         images = [item for item in record.payload if is_stored_image(item)]
@@ -47,23 +47,21 @@ def stored_image_ids(
 
 
 def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
+    records: Mapping[str, Record], images: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
+    """Return records with the stored images in them, as base64 by id.
 
-    A picture that the user may no longer read is left out.
+    An image that the user may no longer read is left out.
     """
     return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, images)))
         for ulid, record in records.items()
     }
 
 
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
+def _fill_images(payload: Iterable[Item], images: Mapping[str, str]) -> Iterator[Item]:
     for item in payload:
         if not is_stored_image(item):
             yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
+        elif item["stored"] in images:
+            yield {**item, "result": images[item["stored"]]}

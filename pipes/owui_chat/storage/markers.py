@@ -15,15 +15,20 @@ import re
 from typing import NamedTuple
 
 # A query has a limit, so that a hostile text is read in linear time.
+# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
+# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
 )
+# 0.8.10 to 0.8.14: an empty link.
 _V1 = (
     r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
     r"(?:\?[^)\n]{0,500})?\)"
 )
+# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+# Lines of other pipes, whose items lie in tables of their own.
 _FOREIGN = (
     r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
     r"[^\S\n]*$)"

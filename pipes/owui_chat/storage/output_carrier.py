@@ -134,40 +134,73 @@ class _Places(NamedTuple):
     """Whether the answer has one of the run's texts unchanged."""
 
 
+# How the host's answer is held against what it stored:
+#
+#   stored output                      what comes back for the next turn
+#   -----------------------------      ---------------------------------
+#   kept_1, before msg_1               0  AssistantText "Let me see."
+#   msg_1      "Let me see."           1  ToolCall      call_1
+#   call_1, output of call_1           2  ToolMessage   call_1
+#   kept_2, before msg_2               3  AssistantText "It rains.\nTake a coat."
+#   msg_2      "It rains."
+#   kept_3, before msg_3
+#   msg_3      "Take a coat."
+#
+# kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): behind the
+# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part, and
+# kept_3 has no place any more.
 def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
+    """Return the place of each message of a run in an answer."""
+    finder = _PlaceFinder(answer)
     for item in run:
+        finder.follow(item)
+    return _Places(finder.by_id, finder.has_text)
+
+
+class _PlaceFinder:
+    """Follows the items of a run through the answer that the host made of them.
+
+    Texts are joined by line ends, and behind an output a new one begins
+    (`convert_output_to_messages`). So a text has one place. If it was changed, the texts
+    behind it have none, up to the next output. Commentary, which the host does not
+    return, is placed behind the item before it.
+    """
+
+    def __init__(self, answer: Sequence[ChatPart]) -> None:
+        self.by_id: dict[str, _Place] = {}
+        self.has_text = False
+        self._answer = answer
+        self._outputs = {
+            part.call_id: number
+            for number, part in enumerate(answer)
+            if isinstance(part, ToolMessage)
+        }
+        self._place: _Place | None = _Place(0, 0)
+        """Where the next text is looked for; None up to the next output."""
+        self._next_number = 0
+
+    def follow(self, item: Item) -> None:
+        """Note the place of the next item, if it has one."""
         if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
+            self._go_behind(item)
+        elif self._place is None:
+            return
         elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
+            self.by_id[_item_id(item)] = self._place
         elif _host_text(item):
-            start, place = _find_text(answer, place, item)
+            start, end = _find_text(self._answer, self._place, item)
+            self._place = end
             if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
+                self.by_id[_item_id(item)] = start
+            if start and end:
+                self.has_text = True
+
+    def _go_behind(self, output: Item) -> None:
+        """Go on behind an output, if the answer has it, but never back."""
+        number = self._outputs.get(str(output.get("call_id")), -1)
+        if number >= self._next_number:
+            self._next_number = number + 1
+            self._place = _Place(self._next_number, 0)
 
 
 def _find_text(
@@ -185,6 +218,8 @@ def _find_text(
         number += 1
         offset = 0
         whole = _part_text(answer, number)
+    # Texts of messages without a tool between them are joined by a line feed
+    # (utils/misc.py:408 of Open WebUI 0.12.4).
     gap = "\n" if offset else ""
     if whole.startswith(gap + text, offset):
         start = offset + len(gap)

@@ -216,6 +216,8 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
+            # Before Open WebUI stores an answer it strips its last message
+            # (utils/middleware.py:5487); the model's own bytes have to go back.
             host_strips = text != text.strip()
             can_record = self._scope.carrier == "output" and not self._pending
             if not host_strips or not can_record:

@@ -120,6 +120,8 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
     records: dict[str, Record] = {}
@@ -198,6 +200,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """
     safe: list[Item | None] = []
     has_product = True
+    # From the end, because reasoning is worth what follows it.
     for item in reversed(items):
         kept = None
         if has_product or not is_reasoning(item):
@@ -261,6 +264,7 @@ def prune(
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
+        # The key of earlier pipes is never written.
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
@@ -287,10 +291,12 @@ def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]
     excess = sum(sizes.values()) - most
     if excess <= 0:
         return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
     excess += int(most * (1 - _KEPT_SHARE))
     ages = [
-        (_oldest_time(value), place, key)
-        for place, (key, value) in enumerate(values.items())
+        (_oldest_time(value), order, key)
+        for order, (key, value) in enumerate(values.items())
         if as_mapping(value.get("items"))
     ]
     pruned: dict[str, Any] = {}

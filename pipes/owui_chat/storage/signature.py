@@ -27,6 +27,7 @@ _HALF = 32
 """Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+# It takes a quarter of the time of `json` (measured on a record with reasoning).
 _IN_ORDER = TypeAdapter[Any](Any).serializer
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 

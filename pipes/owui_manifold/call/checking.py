@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import as_text
 from owui_manifold.call.callers import permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.host.open_webui import active_administration, identity_headers
-from shells.administration import EndpointQueue
+from shells.administration import CallFacts, EndpointQueue
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
@@ -48,15 +48,17 @@ async def _with_account(call: PipeCall) -> PipeCall:
     return call._replace(account=await administration.begin(call_facts(call)))
 
 
-def call_facts(call: PipeCall) -> JsonObject:
+def call_facts(call: PipeCall) -> CallFacts:
     """Return what the administration's filter is told of a call."""
-    return {
-        **call.caller._asdict(),
-        "user": call.user,
-        "model": call.caller.model,
-        "base_url": call.config.valves.BASE_URL,
-        "has_own_key": bool(call.config.own_key),
-    }
+    return CallFacts(
+        user_id=call.caller.user_id,
+        email=as_text(call.user.get("email")),
+        role=as_text(call.user.get("role")),
+        model=call.caller.model,
+        task=call.caller.task,
+        base_url=call.config.valves.BASE_URL,
+        has_own_key=bool(call.config.own_key),
+    )
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:

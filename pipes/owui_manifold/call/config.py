@@ -5,11 +5,9 @@ The switches of the composer come from the companion filter, in
 `thinking` (an effort).
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
@@ -17,15 +15,12 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
-from openai_responses.recent_texts import RecentTexts
-from openai_responses.repairs.memory import RepairMemory
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.expert import ExpertSettings
-from owui_manifold.call.log import LOG_LEVELS
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
+from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
     endpoint_of_valves,
     missing_key_error,
@@ -53,7 +48,7 @@ class Config(NamedTuple):
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
+    """An error refuses the call (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_seconds: float
@@ -95,11 +90,16 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
+    problems = (
+        rules.problem,
+        timeouts.problem,
+        _permission_error(valves),
+        filter_error,
+    )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -113,9 +113,9 @@ def read_config(
         own_key=own_key,
         overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules,
-        tool_seconds=seconds,
-        tool_timeouts=timeouts,
+        approval_rules=rules.rules,
+        tool_seconds=timeouts.default,
+        tool_timeouts=timeouts.by_pattern,
         prices=prices,
         effort=_choice(own.REASONING_EFFORT, None),
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
@@ -176,8 +176,8 @@ _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 
 _OTHER_FILTER_VERSION = (
-    "The switches of the composer do nothing: they are of another version than this "
-    "pipe. Install both from the same release."
+    "The switches next to the chat input have no effect: their version differs from "
+    "this pipe's. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -243,10 +243,10 @@ def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
 
 
 OWN_KEY_PLACE = (
-    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
     "Controls > Valves."
 )
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
@@ -275,44 +275,10 @@ def build_endpoint(
     )
 
 
-_MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
-
-
-class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        super().__init__(now)
-        self.shutdown_dates: Mapping[str, str] = {}
-        self.repairs = RepairMemory(now)
-        self.dropped = Counter[str]()
-        """How often the API left items out of the input, by its reasons."""
-
-    def count_dropped(self, removed: Mapping[str, int]) -> None:
-        """Count what the API left out of an input."""
-        for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
-            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
-                self.dropped[name] += count
-
-
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
-
-
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
-    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
-        timeouts=Timeouts(
-            connect=expert.connect_timeout_seconds,
-            first_event=max(expert.first_event_timeout_seconds, least),
-            idle=max(expert.idle_timeout_seconds, least),
-            total=expert.total_timeout_seconds,
-        ),
+        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
     )

@@ -10,7 +10,8 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
-from owui_manifold.call.config import AccountCapabilities, Config
+from owui_manifold.call.capabilities import AccountCapabilities
+from owui_manifold.call.config import Config
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext

@@ -1,6 +1,4 @@
-"""Lines in the server's log, without secrets; the newest of each run are kept in
-memory.
-"""
+"""The pipe's lines in the server's log; the newest of each run are kept in memory."""
 
 import logging
 from collections import deque
@@ -9,52 +7,35 @@ from datetime import UTC, datetime
 from threading import Lock
 
 from openai_responses.clock import unix_seconds
-from openai_responses.redaction import redact, redact_line
+from openai_responses.redaction import redact
+from shells.answer_log import LOG_LEVELS, AnswerLog, LogLevel
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
 _KEPT_LINES = 2000
-_LONGEST_LINE = 4000
 
 
-class RunLog:
+class RunLog(AnswerLog):
     """The log of one run; can be used from other threads."""
 
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
-        self.run_id = run_id
+        super().__init__(run_id, secrets)
         self._threshold = LOG_LEVELS[threshold]
-        self._secrets = tuple(secrets)
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
-    def hide(self, secret: str) -> None:
-        """Let one more text be in no line."""
-        self._secrets += (secret,)
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line, with its time in UTC; also write it, with the run's
-        id, if its level is enough.
-
-        Long text is cut: an exception of a tool may say anything.
-        """
-        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Keep a line, with its time in UTC; also write it if its level is enough."""
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
         if LOG_LEVELS[level] >= self._threshold:
-            _write(level, f"{self.run_id} {one_line}")
-
-    def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
-        self.line("WARNING", text)
+            _write_to_server(level, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has its own valve."""
-        _write("INFO", redact(line, self._secrets))
+        _write_to_server("INFO", redact(line, self._secrets))
 
     def text(self) -> str:
         """Return the newest lines, oldest first."""
@@ -62,7 +43,7 @@ class RunLog:
             return "\n".join(self._lines)
 
 
-def _write(level: str, line: str) -> None:
+def _write_to_server(level: LogLevel, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
     The logger's level belongs to the server and to other copies of the pipe, so it is

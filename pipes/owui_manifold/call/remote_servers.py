@@ -113,7 +113,7 @@ def read_servers(text: str) -> RemoteServers:
 def _servers_error(problem: str) -> str:
     return (
         f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
-        f"{PIPE_SHELL.valves}; until then, chats go on without."
+        f"{PIPE_SHELL.valves}; until then, chats continue without it."
     )
 
 

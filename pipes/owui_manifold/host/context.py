@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, value_at
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 """Sends an event to the page of the caller, and returns its answer."""
@@ -20,3 +20,7 @@ class HostContext(NamedTuple):
     metadata: JsonObject
     event_call: EventCall | None
     event_emitter: EventEmitter | None
+
+    def is_builtin(self, name: str) -> bool:
+        """Say whether a tool is one of the host's own."""
+        return bool(value_at(self.tools, name, "type") == "builtin")

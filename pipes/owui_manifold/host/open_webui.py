@@ -4,25 +4,44 @@ Its names are looked up here, when they are used. If an older host lacks one, th
 shows a sentence, and the pipe still loads.
 """
 
+import asyncio
 import json
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, value_at
+from owui_manifold.host.callables import HostFunction
 from owui_manifold.host.context import HostContext
 from shells.administration import Administration
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
+
+
+class HostUser(Protocol):
+    """The host's model of a user, which its functions need whole."""
+
+    id: str
+    role: str
+
+
+class StoredFile(NamedTuple):
+    """A file that the host stores; the `path` is for its storage."""
+
+    path: str
+    name: str
+    media_type: str
+    size: int
+    """In bytes; 0 if the host does not say."""
 
 
 class NewFile(NamedTuple):
@@ -73,9 +92,12 @@ def server_secret() -> str:
         return ""
 
 
-async def user_model(user_id: str) -> Any:
-    """Return the host's model of a user, which its functions need."""
-    return await _host_name("models.users", "Users").get_user_by_id(user_id)
+async def user_model(user_id: str) -> HostUser | None:
+    """Return a user, or None for somebody whom the host does not know."""
+    user: HostUser | None = await _host_name("models.users", "Users").get_user_by_id(
+        user_id
+    )
+    return user
 
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
@@ -182,21 +204,46 @@ async def make_native(model_id: str) -> bool:
     return await models.update_model_by_id(row.id, form) is not None
 
 
-async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read by the host's rules, or None."""
+async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
+    """Return a stored file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
-    if row.user_id == user.id or user.role == "admin":
-        return row
-    may_read = _host_name("utils.access_control.files", "has_access_to_file")
-    return row if await may_read(file_id, "read", user) else None
+    if row.user_id != user.id and user.role != "admin":
+        may_read = _host_name("utils.access_control.files", "has_access_to_file")
+        if not await may_read(file_id, "read", user):
+            return None
+    facts = as_mapping(row.meta)
+    return StoredFile(
+        path=row.path,
+        name=str(row.filename or ""),
+        media_type=str(facts.get("content_type") or ""),
+        size=int(facts.get("size") or 0),
+    )
 
 
-def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; blocks, and may use a remote storage."""
+_Made = TypeVar("_Made")
+
+
+async def read_file(
+    file: StoredFile | None, make: Callable[[bytes], _Made]
+) -> _Made | None:
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
+
+    Both run on a thread, because the file may be large and its storage remote. The
+    storages of the host raise an OSError or a RuntimeError.
+    """
+    if file is None:
+        return None
     storage = _host_name("storage.provider", "Storage")
-    return Path(storage.get_file(path)).read_bytes()
+
+    def read() -> _Made:
+        return make(Path(storage.get_file(file.path)).read_bytes())
+
+    try:
+        return await asyncio.to_thread(read)
+    except (OSError, RuntimeError):
+        return None
 
 
 _LONGEST_SIDE = 2048
@@ -218,16 +265,19 @@ def scale_image(encoded: str) -> bytes:
     return scaled.getvalue()
 
 
-async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable that knows the current chat."""
+async def update_tool(
+    function: HostFunction, messages: list[Any], files: list[Any]
+) -> HostFunction:
+    """Return a tool's function that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
-    return await update(function=function, extra_params=fresh)
+    updated: HostFunction = await update(function=function, extra_params=fresh)
+    return updated
 
 
 async def process_tool_result(
     host: HostContext,
-    user: Any,
+    user: HostUser | None,
     name: str,
     tool: JsonObject,
     params: dict[str, Any],
@@ -261,14 +311,14 @@ def citation_sources(
     )
 
 
-async def stored_image(host: HostContext, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: HostUser | None, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(
-    request: Any, file: NewFile, place: Mapping[str, str], user: Any
+    request: Any, file: NewFile, place: Mapping[str, str], user: HostUser
 ) -> dict[str, Any] | None:
     """Store a file for the user; return its entry in a message's list of files.
 

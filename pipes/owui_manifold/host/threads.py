@@ -14,8 +14,9 @@ _SHARE = 8
 """As many as one answer uses at once."""
 
 _USED_UP = (
-    f"Error: The tool was not started: {_SHARE} earlier calls still run after their time "
-    "limit. Tell the user to try again later, and an administrator if it lasts."
+    f"Error: The tool was not started: {_SHARE} earlier calls are still running after "
+    "their time limit. Tell the user to try again later, and to tell an administrator "
+    "if the problem persists."
 )
 
 

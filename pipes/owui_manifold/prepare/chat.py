@@ -30,10 +30,10 @@ from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
-    drawing_notice,
     fit_input,
     image_length,
     resolve_images,
+    svg_notice,
 )
 from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
@@ -62,9 +62,9 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.host.files import add_documents, load_stored_images
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
 from owui_manifold.prepare.cache_comparison import with_cache_comparison
+from owui_manifold.prepare.files import add_documents, load_stored_images
 from owui_manifold.prepare.hosted_tools import OfferedTools
 from owui_manifold.prepare.request import (
     PreparedRequest,
@@ -133,7 +133,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         sent=chat.sent,
         records=chat.records,
         reason=reason,
-        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
+        notices=(tools.notice, svg_notice(chat.parts), cut_notice(chat.parts)),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 

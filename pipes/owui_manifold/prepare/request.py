@@ -1,7 +1,4 @@
-"""What a request has beside the chat: tools, settings, parameters; and that of a task.
-
-Titles, tags and the like get a small request without tools or stored items.
-"""
+"""What a request has beside the chat: tools, settings, parameters."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -9,11 +6,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
-from openai_responses.endings import SAFETY_STOPS
-from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, item_type
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import RunDone
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.resolve import ResolvedModel
@@ -25,22 +19,15 @@ from openai_responses.requests.build import (
     build_request,
 )
 from openai_responses.requests.parameters import given_values, hash_ids
-from openai_responses.requests.replay import Origin, origin_at
+from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.prefix import SentContext
-from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
-from owui_manifold.call.config import read_config, run_limits
+from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.open_webui import require_floor
-from owui_manifold.host.tools import (
-    HostTools,
-    ToolUser,
-    build_approver,
-    long_running_tools,
-)
+from owui_manifold.host.approvals import build_approver
+from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -88,8 +75,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
-    rows = call.host.tools
-    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -226,52 +212,3 @@ def tool_user(call: CheckedCall) -> ToolUser:
         threads=call.threads,
         account=call.account,
     )
-
-
-def build_task_request(call: CheckedCall) -> PreparedRequest:
-    """Return the request for a title, tags or the like; raises InvalidRequest."""
-    require_floor()
-    model = _task_model(call)
-    request = task_request(model, call.messages, call.body, call.caller.task)
-    repairs = learned_repairs(call, request.model)
-    request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, call.endpoint)
-    limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, origin, limits)
-
-
-def _task_model(call: CheckedCall) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
-    valves = call.valves
-    wanted = valves.TASK_MODEL.strip()
-    chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
-        model = call.resolve(wanted)
-        if _task_lack(call.endpoint, model.id) not in call.capabilities:
-            return model
-    return call.model
-
-
-def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
-    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
-    call = prepared.call
-    model = prepared.request.model
-    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
-    is_missing = ended.ending.code == "model_not_found"
-    is_refused = is_missing or ended.trace.status in (403, 404)
-    is_stopped = ended.ending.code in SAFETY_STOPS
-    if not is_refused or is_stopped or model == call.model.id:
-        return False
-    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
-        call.log.warn(
-            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        )
-    return True
-
-
-def _task_lack(endpoint: Endpoint, model: str) -> str:
-    """Return the text that remembers that a key may not use a model for tasks."""
-    return f"{endpoint.account()} {model} task"

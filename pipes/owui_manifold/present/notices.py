@@ -14,7 +14,7 @@ from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.request import PreparedRequest
 
 _HOW = (
-    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
+    "Open WebUI runs this model's tools in its legacy way: before it asks the model, "
     "and without its reasoning."
 )
 _ADVICE = (

@@ -1,16 +1,13 @@
 """What the log and the current user are told about a run: its request and its end."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from openai_responses.audit import AuditedRequest
 from openai_responses.endings import (
     WRONG_KEY,
     Ending,
-    api_word,
     ending_of_incomplete,
 )
-from openai_responses.errors import ResponsesError
 from openai_responses.items import (
     Item,
     has_image,
@@ -22,25 +19,20 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.loop.events import RunDone, Trace
-from openai_responses.redaction import describe_exception, redact_line
+from openai_responses.loop.events import RunDone
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_manifold.call.config import OWN_KEY_PLACE
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
+from shells.answer_log import LogLevel
+from shells.failures import report_failure
 from shells.shell import PIPE_SHELL
-from shells.valve_messages import advised_ending, error_message
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
-)
-_INTERNAL_ERROR = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "the error id."
 )
 
 
@@ -78,16 +70,16 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended))
+    else:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
-        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
-    if ended.ending.is_failure:
-        ended = ended._replace(ending=_reported_failure(call, ended, trace))
-    else:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        call.log.note(f"prompt cache: {', '.join(details)}")
     return _add_cost(prepared, ended)
 
 
@@ -104,47 +96,18 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
     call.log.audit(line)
 
 
-def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending:
-    """Log a failure; return it with the message to show.
-
-    Administrators also see what the server said. `trace` still has the response id.
-    """
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
-    param = api_word(error.param)
-    answer = server_message(
-        call.config.secrets, f"{trace.subject} {error.message}".strip()
-    )
-    call.log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, {_ids_in_log(trace)}. {answer}",
-    )
-    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
+    """Log a failure; return it with the message to show."""
+    is_unauthorized = ended.trace.status == _UNAUTHORIZED
+    key_is_wrong = is_unauthorized or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    ending = advised_ending(ended.ending, PIPE_SHELL)
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
-    message = _with_error_id(call.log, message)
-    if call.caller.is_admin:
-        message = f"{message} {answer}".strip()
-    return ending._replace(sentence=message)
-
-
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
+    return report_failure(
+        call.log,
+        ended,
+        PIPE_SHELL,
+        is_admin=call.caller.is_admin,
+        message=_WRONG_OWN_KEY if own_key_is_wrong else "",
+    )
 
 
 _MANY_TOKENS = 4000
@@ -191,31 +154,6 @@ def _is_seen(item: Item) -> bool:
     return has_image(item) or is_code(item)
 
 
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(secrets: Iterable[str], text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], secrets)
-    shown = redacted[:_MAX_SHOWN_TEXT]
-    return f"The server said: {shown}" if shown else ""
-
-
-def report_exception(log: RunLog, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        message = error_message(error, PIPE_SHELL)
-        log.warn(f"nothing was sent: {message}")
-        return _with_error_id(log, message)
-    log.line("ERROR", describe_exception(error))
-    return _with_error_id(log, _INTERNAL_ERROR)
-
-
-def _with_error_id(log: RunLog, sentence: str) -> str:
-    return f"{sentence} (Error id: {log.run_id})"
-
-
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
     call = prepared.call
@@ -235,7 +173,7 @@ def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
     if not is_intended:
         call.capabilities.count_dropped(removed)
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-    level = "DEBUG" if is_intended else "WARNING"
+    level: LogLevel = "DEBUG" if is_intended else "WARNING"
     call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 

@@ -14,14 +14,14 @@ from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, StoredRecord
 from owui_chat.storage.recorder import Recorder, RecordScope
-from owui_manifold.call.context import CheckedCall, page_emitter
+from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import (
     PreparedRequest,
     is_as_configured,
     repair_scope,
 )
 from owui_manifold.present.notices import notices_of
-from owui_manifold.present.report import report_end, report_request, server_message
+from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import check_limits, counted_run
 from owui_manifold.store.answer_records import AnswerRecords
@@ -32,6 +32,7 @@ from owui_manifold.store.writers import (
     RowWriter,
     StoredAnswer,
 )
+from shells.failures import server_message
 
 
 async def answer_events(
@@ -46,39 +47,82 @@ async def answer_events(
     """
     check_limits(prepared)
     call = prepared.call
-    records = _answer_records(prepared)
-    citations = Citations(source_keys(call.host.metadata.get("sources")))
-    cite = citations.feed if call.caller.host_reads else _uncited
+    answer = _Answer(prepared, connections)
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
-    # Nobody reads the stream while a file is fetched: it takes half of its patience.
-    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
-    artifacts = ArtifactStore(call, connections, patience)
-    trials = RunTrials()
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
     events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
-        async for arrived in events:
-            for line in lines.note(arrived):
+        async for event in events:
+            for line in lines.note(event):
                 yield line
-            repaired = await _remember(prepared, records, trials.note(arrived))
-            event = await artifacts.stored(_without_reason(call, arrived))
-            for cited in cite(event) if event else ():
-                for shown in await records.take(cited):
-                    yield shown
-            for record in repaired:
-                yield record
+            for shown in await answer.shown(event):
+                yield shown
             if isinstance(event, RunDone):
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
 
 
-def _uncited(event: RunEvent) -> Iterable[CitedEvent]:
-    """Return an event as it is: plain clients get the model's own texts."""
-    return (event,)
+class _Answer:
+    """What becomes of the events of one run, and what is stored of them."""
+
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        call = prepared.call
+        self._prepared = prepared
+        self._trials = RunTrials()
+        # Nobody reads the stream while a file is fetched: it takes half of its patience.
+        patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+        self._artifacts = ArtifactStore(call, connections, patience)
+        self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        self._records = _answer_records(prepared)
+
+    async def shown(self, event: RunEvent) -> list[AnswerEvent]:
+        """Return what is shown for an event: the event too, but for the run's end."""
+        repaired = await self._remember(self._trials.note(event))
+        stored = await self._artifacts.stored(self._without_reason(event))
+        shown = list[AnswerEvent]()
+        if stored is not None:
+            for cited in self._cited(stored):
+                shown += await self._records.take(cited)
+        return [*shown, *repaired]
+
+    def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return an event with its sources; plain clients get the model's own texts."""
+        if self._prepared.call.caller.host_reads:
+            return self._citations.feed(event)
+        return (event,)
+
+    def _without_reason(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event as people see it."""
+        if not isinstance(event, Status):
+            return event
+        call = self._prepared.call
+        reason = server_message(call.log, event.reason)
+        call.log.warn(f"{event.sentence} {reason}".strip())
+        return Status(event.sentence)
+
+    async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
+        """Remember what made a request acceptable: for its chat, or for its server.
+
+        Returns what is shown for those of the chat.
+        """
+        prepared = self._prepared
+        call = prepared.call
+        scope = repair_scope(call, prepared.request.model)
+        has_row = prepared.stored is not None
+        shown = list[StoredRecord]()
+        for trial in confirmed:
+            repair = trial.repair
+            if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
+                if trial.is_lasting:
+                    shown += await self._records.add_repair(repair)
+            else:
+                configured = partial(is_as_configured, prepared)
+                call.capabilities.repairs.learn(scope, trial, configured)
+        return shown
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
@@ -121,34 +165,3 @@ def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
 def _new_record() -> tuple[str, int]:
     """Return the id of a new record, and the time in Unix seconds."""
     return new_ulid(), unix_seconds()
-
-
-def _without_reason(call: CheckedCall, event: RunEvent) -> RunEvent:
-    """Log what happens before an answer; return the event as people see it."""
-    if not isinstance(event, Status):
-        return event
-    reason = server_message(call.config.secrets, event.reason)
-    call.log.warn(f"{event.sentence} {reason}".strip())
-    return Status(event.sentence)
-
-
-async def _remember(
-    prepared: PreparedRequest, records: AnswerRecords, confirmed: Sequence[Trial]
-) -> list[StoredRecord]:
-    """Remember what made a request acceptable: for its chat, or for its server.
-
-    Returns what is shown for those of the chat.
-    """
-    call = prepared.call
-    scope = repair_scope(call, prepared.request.model)
-    shown = list[StoredRecord]()
-    for trial in confirmed:
-        repair = trial.repair
-        has_row = prepared.stored is not None
-        if has_row and isinstance(repair, ChatRepair) and repair.is_about_chat:
-            if trial.is_lasting:
-                shown += await records.add_repair(repair)
-        else:
-            configured = partial(is_as_configured, prepared)
-            call.capabilities.repairs.learn(scope, trial, configured)
-    return shown

@@ -80,7 +80,7 @@ class _Diagnostics:
     async def lines(self) -> AsyncGenerator[str, None]:
         host = self._endpoint.host
         name = self._model.name
-        yield f"The set-up of this pipe, tried with {name} at {host}:\n"
+        yield f"The setup of this pipe, tested with {name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)

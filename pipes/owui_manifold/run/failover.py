@@ -28,36 +28,63 @@ async def answer_with_failover(
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
     `prepared` is for the first of the `endpoints`; `check` returns the call at the one
-    that is chosen then. A record waits for the next event: that of a failure is not stored.
+    that is chosen then.
     """
-    begun = False
-    home = _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account):
+    origin = _last_origin(prepared)
+    if origin and endpoints.return_to(origin.endpoint, origin.account):
         prepared = await build_chat_request(await check())
     while True:
-        if home:
-            loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
-            if loss:
-                yield Status(loss)
+        if origin:
+            lost = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
+            if lost:
+                yield Status(lost)
+        attempt = _Attempt(endpoints)
+        answer = attempt.events(answer_events(prepared, connections))
+        async with aclosing(answer) as events:
+            async for event in events:
+                yield event
+        if not attempt.failure_notice:
+            return
+        yield Status(attempt.failure_notice)
+        prepared = await build_chat_request(await check())
+
+
+class _Attempt:
+    """The answer of one endpoint, or its failure before the answer begins."""
+
+    def __init__(self, endpoints: EndpointQueue) -> None:
+        self._endpoints = endpoints
+        self.failure_notice = ""
+        """What to say before the next endpoint is asked; empty if this one answered."""
+
+    async def events(
+        self, answer: AsyncGenerator[AnswerEvent, None]
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield the events of an answer, but not the end of one that failed at once.
+
+        A record waits for the next event: that of a failure is not stored.
+        """
+        begun = False
         held = list[AnswerEvent]()
-        async with aclosing(answer_events(prepared, connections)) as events:
+        async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    ending = event.ending
-                    status = event.trace.status or 0
-                    notice = endpoints.mark_failed(ending.kind, ending.code, status)
-                    if notice:
-                        break
+                    self.failure_notice = self._chosen_next(event)
+                    if self.failure_notice:
+                        return
                 held.append(event)
-                if not isinstance(event, StoredRecord):
-                    begun = begun or not isinstance(event, Status)
-                    for held_event in held:
-                        yield held_event
-                    held.clear()
-            else:
-                return
-        yield Status(notice)
-        prepared = await build_chat_request(await check())
+                if isinstance(event, StoredRecord):
+                    continue
+                begun = begun or not isinstance(event, Status)
+                for held_event in held:
+                    yield held_event
+                held.clear()
+
+    def _chosen_next(self, ended: RunDone) -> str:
+        """Choose the next endpoint if this one failed; return what to say, or nothing."""
+        ending = ended.ending
+        status = ended.trace.status or 0
+        return self._endpoints.mark_failed(ending.kind, ending.code, status)
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:

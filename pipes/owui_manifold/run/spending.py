@@ -14,7 +14,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
-from shells.administration import CallAccount
+from shells.administration import CallAccount, EventWords, ResponseCounts
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -49,16 +49,16 @@ def counted_run(
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
-def event_words(event: RunEvent) -> tuple[str | None, ...]:
-    """Return what an event is, and of the last one how the run ended, and the model."""
+def event_words(event: RunEvent) -> EventWords:
+    """Return what an event is for the filter."""
     match event:
         case TextDelta(kind="text" | "refusal"):
-            return ("text",)
+            return EventWords("text")
         case Status(trial=trial):
-            return ("recovery" if trial else "retry",)
+            return EventWords("recovery" if trial else "retry")
         case RunDone(ending, trace=trace):
-            return "end", ending.kind, ending.code, trace.model
-    return ()
+            return EventWords("end", ending.kind, ending.code, trace.model)
+    return EventWords()
 
 
 class _RunCounts:
@@ -81,7 +81,12 @@ class _RunCounts:
         self._counted = len(usages)
         self._characters = None
         total = reduce(add_usage, new, None) or Usage()
-        counts = (len(new), total.input, total.cached, total.output)
+        counts = ResponseCounts(
+            requests=len(new),
+            input=total.input,
+            cached=total.cached,
+            output=total.output,
+        )
         cost = cost_of_responses(prepared, new, output)
         return self._account.count_responses(prepared.request.model, counts, cost)
 

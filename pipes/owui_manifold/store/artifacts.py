@@ -28,7 +28,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
-from owui_chat.file_names import StoredName, picture_name, shorten_name, stored_name
+from owui_chat.file_names import StoredName, image_name, shorten_name, stored_name
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import NewFile, store_file, user_model
@@ -94,7 +94,7 @@ class ArtifactStore:
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
-                stored = await self._store(picture_name(kind), content)
+                stored = await self._store(image_name(kind), content)
                 files += [stored] if stored else []
                 notes += [] if stored else [_NOT_STORED.format("The image")]
         return _made_card(files=files, notes=notes)

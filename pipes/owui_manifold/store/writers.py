@@ -31,8 +31,8 @@ _FEW = 32
 _LAST_TRIES = 3
 """In each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
-    "Open WebUI refused to store the items that this chat does not show: later turns go "
-    "on without them. Its database may be locked or full."
+    "Open WebUI could not store this chat's hidden data: later turns continue without "
+    "it. Its database may be locked or full."
 )
 
 

@@ -201,7 +201,7 @@ def _check_following(
 def _may_follow(follower: Item, place: ItemPlace | None) -> bool:
     if not follower.get("id"):
         return read_item_type(follower) in CALL_TYPES
-    found = parse_item_id(follower["id"])
-    if place is None or found is None:
+    author = parse_item_id(follower["id"])
+    if place is None or author is None:
         return place is None and follower.get("role", "assistant") == "assistant"
-    return (found.response, found.index) == (place.response, place.partner)
+    return (author.response, author.index) == (place.response, place.partner)

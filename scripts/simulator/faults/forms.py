@@ -60,8 +60,8 @@ def _build_ending(error: Fields, delivery: str) -> Ending:
     if delivery == "failed":
         return Ending("response.failed", {"error": error})
     if delivery == "both":
-        told = {"type": "error", "error": error}
-        return Ending("response.failed", {"error": error}, before=told)
+        error_event = {"type": "error", "error": error}
+        return Ending("response.failed", {"error": error}, before=error_event)
     if delivery == "error":
         return Ending("error", {"error": error})
     flat = {name: value for name, value in error.items() if name != "type"}

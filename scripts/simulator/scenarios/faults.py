@@ -79,10 +79,9 @@ def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
     return make_reply(THINKING, build_message(text.rstrip()))
 
 
-def _say_long_word(_request: ValidRequest, options: Options) -> Reply:
+def _say_long_word(_request: ValidRequest, _options: Options) -> Reply:
     """Say one word that is longer than most readers' line limit."""
-    length = options.number("bytes") or 1_048_576
-    word = "x" * length
+    word = "x" * 1_048_576
     return make_reply(THINKING, build_message(f"A long word: {word} and its end."))
 
 
@@ -260,7 +259,7 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         _say_many_words,
         options="delay=50",
     ),
-    make_scenario("big-line", "a line of one megabyte (bytes=N)", _say_long_word),
+    make_scenario("big-line", "a line of one megabyte", _say_long_word),
 )
 
 

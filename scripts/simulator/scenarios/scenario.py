@@ -214,15 +214,15 @@ def end_refused(
     failed = end_failed(code, text) if counted else end_uncounted(code, text)
     failed.fields["error"].update(more)
     error = {"type": type, "code": code, "message": text, "param": None, **more}
-    told = {"type": "error", "error": error}
-    return Ending(failed.event, failed.fields, before=told)
+    error_event = {"type": "error", "error": error}
+    return Ending(failed.event, failed.fields, before=error_event)
 
 
 def end_with_late_reason(code: str, text: str) -> Ending:
     """End as Azure's filter does it: ``response.failed`` without a reason, then why."""
     error = {"type": "invalid_request_error", "code": code, "message": text}
-    told = {"type": "error", "error": {**error, "param": None}}
-    return Ending("response.failed", {"error": None}, behind=told)
+    error_event = {"type": "error", "error": {**error, "param": None}}
+    return Ending("response.failed", {"error": None}, behind=error_event)
 
 
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:

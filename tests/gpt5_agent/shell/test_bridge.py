@@ -120,7 +120,7 @@ def test_a_reading_is_no_generator(bridge: AsyncBridge, work: Work) -> None:
     assert list(reading) == []
 
 
-def test_silence_beats(bridge: AsyncBridge, work: Work) -> None:
+def test_reader_waits_no_longer_than_a_beat(bridge: AsyncBridge, work: Work) -> None:
     """A reader is never kept waiting for longer than a beat."""
     reading = bridge.stream(work.pieces("one", then="silence"))
 

@@ -114,7 +114,7 @@ async def test_only_the_user_s_own_files_are_read() -> None:
         host.owner = "u-1"
         own = await files.read("../notes/f-1?a")
 
-    assert others == "It belongs to somebody else."
+    assert others == "It belongs to someone else."
     assert own == b"rain"
     assert host.paths[-1] == "/api/v1/files/___notes_f-1_a/content"
 
@@ -173,7 +173,7 @@ async def test_host_that_is_down_is_one_sentence() -> None:
     files = HostFiles(f"http://127.0.0.1:{free_port()}", KEY, "u-1")
 
     assert await files.read("f-1") == (
-        "Open WebUI cannot be reached, or its answer broke off."
+        "Open WebUI cannot be reached, or its answer was interrupted."
     )
     await files.aclose()
 

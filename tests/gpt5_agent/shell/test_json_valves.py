@@ -23,7 +23,7 @@ def test_empty_valves_are_the_defaults() -> None:
     assert find_valve_problems(valves) == []
 
 
-def test_keys_hold() -> None:
+def test_keys_hold_beside_the_defaults_of_others() -> None:
     """Beside the defaults of the others."""
     valves = Valves(
         EXPERT_JSON=json.dumps({"max_retries": 4}),

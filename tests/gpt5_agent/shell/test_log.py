@@ -11,7 +11,7 @@ def test_a_line_stands_behind_its_id(caplog: pytest.LogCaptureFixture) -> None:
     """Two answers at once can be told apart, line by line."""
     caplog.set_level(logging.INFO)
 
-    AgentLog("ID1").line("ROUND 1\nsecond line")
+    AgentLog("ID1").note("ROUND 1\nsecond line")
     AgentLog("ID2").warn("went \x1b[31mwrong")
 
     assert caplog.messages == ["ID1 ROUND 1\\nsecond line", "ID2 went \\x1b[31mwrong"]
@@ -23,8 +23,8 @@ def test_no_secret_is_written(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
     log = AgentLog("ID")
-    log.hide(["hidden-words"])
-    log.hide(["more-words"])
-    log.line("hidden-words, more-words and Bearer sk-abcdefgh")
+    log.hide("hidden-words")
+    log.hide("more-words")
+    log.note("hidden-words, more-words and Bearer sk-abcdefgh")
 
     assert caplog.messages == ["ID [redacted], [redacted] and Bearer [redacted]"]

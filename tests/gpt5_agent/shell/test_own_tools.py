@@ -24,13 +24,6 @@ pytestmark = pytest.mark.asyncio
 NO_FILES = HostFiles("", "")
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    return tmp_path
-
-
 @pytest_asyncio.fixture
 async def pool() -> AsyncIterator[OwnToolPool]:
     """A pool that is closed after the test."""
@@ -109,7 +102,7 @@ async def test_why_there_is_no_sandbox_is_told_once(
     for _ in range(2):
         assert await opened(pool, SANDBOX=True) == ()
 
-    [line] = [one for one in caplog.messages if "not offered" in one]
+    [line] = [line for line in caplog.messages if "not offered" in line]
     assert "bwrap is not installed" in line
 
 

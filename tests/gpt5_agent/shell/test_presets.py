@@ -79,7 +79,8 @@ def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
     """Other names are still there."""
     (tmp_path / "engineer.json").write_text('{"systemPrompt": "Own."}', "utf-8")
 
-    own, other = find_preset("engineer", str(tmp_path)), find_preset("researcher")
+    own = find_preset("engineer", str(tmp_path))
+    other = find_preset("researcher")
 
     assert own
     assert own.system_prompt == "Own."

@@ -17,13 +17,6 @@ from openai_responses.errors import InvalidRequest
 SECRET = "sk-simulator-12345"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    return tmp_path
-
-
 @pytest.mark.parametrize("secret", ["short", SECRET, "Schlüssel 🗝", "x" * 5000])
 def test_a_sealed_secret_comes_back(secret: str) -> None:
     """It cannot be read where it is shown, and is whole where it is used."""

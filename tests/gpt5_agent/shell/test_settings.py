@@ -25,14 +25,6 @@ KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines; no key in the environment."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return tmp_path
-
-
 def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
@@ -109,7 +101,8 @@ def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
     one = question()
     in_chat = one._replace(can_ask=True)
-    endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
+    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    log = AgentLog("ID")
 
     found = [
         build_agent_request(q, endpoint, Connections(), log) for q in (one, in_chat)
@@ -123,7 +116,8 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     """Every call is asked about; administrators read why, in the log and in the chat."""
     one = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
     of_admin = one._replace(caller=PipelineCaller(is_admin=True))
-    endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
+    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    log = AgentLog("ID")
 
     readable = of_admin._replace(valves=question().valves)
     found, told, silent = [
@@ -288,7 +282,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
     assert endpoint.headers()["X-Team"] == "team-secret"
     assert endpoint.headers()["X-Plain"] == "plain-secret"
     assert endpoint.organization == "org"
-    assert endpoint.strict
+    assert endpoint.compatibility == "strict"
     assert not endpoint.verify_ssl
     for secret in (KEY, "team-secret", "plain-secret", "pass word", "gate-secret"):
         log.warn(f"({secret})")
@@ -306,18 +300,7 @@ def test_the_environments_key_is_the_last_resort(
     assert build_endpoint(Valves(), AgentLog("ID")).api_key == KEY
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "X-Team: blue",
-        '["a"]',
-        '{"X-Team": 1}',
-        pytest.param("[" * 100_000, id="brackets"),
-    ],
-)
-def test_headers_that_are_none_are_refused(text: str) -> None:
-    """By a sentence that shows the form, and not what was typed."""
-    with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not") as refused:
-        build_endpoint(Valves(API_KEY=KEY, EXTRA_HEADERS=text), AgentLog("ID"))
-
-    assert text not in str(refused.value)
+def test_headers_that_were_sealed_as_a_whole_are_refused() -> None:
+    """What is not a JSON object is one secret."""
+    with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not"):
+        build_endpoint(Valves(API_KEY=KEY, EXTRA_HEADERS="X-Team: 1"), AgentLog("ID"))

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -15,13 +14,6 @@ from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 SECRETS = {"API_KEY", "EXTRA_HEADERS", "OPEN_WEBUI_API_KEY", "PROXY"}
 SECRET = "sk-simulator-12345"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the server's pipelines."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    return tmp_path
 
 
 def test_defaults_of_the_requirements() -> None:

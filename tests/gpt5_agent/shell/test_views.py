@@ -98,7 +98,7 @@ def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
     chunks, _ = on_page(reported(LOOKING, [SAID]))
 
     statuses = host_events(chunks, "status")
-    [told] = [one for one in statuses if one["action"] == "execution_metadata"]
+    [told] = [status for status in statuses if status["action"] == "execution_metadata"]
     assert told["done"] is True
     assert told["description"].startswith(
         "Finished in under a second · 2 rounds · 1 tool call · 30 tokens"
@@ -114,16 +114,18 @@ def test_r16_steps_are_told_as_they_begin_and_stored_as_they_end() -> None:
 
     begun = host_events(chunks, "agent:log")
     ended = [
-        one for one in host_events(chunks, "status") if one["action"] == "agent_log"
+        event
+        for event in host_events(chunks, "status")
+        if event["action"] == "agent_log"
     ]
-    assert [one["label"] for one in begun[:3]] == [
+    assert [event["label"] for event in begun[:3]] == [
         "ROUND 1",
         "gpt-5 Thought",
         "CALL get_weather",
     ]
-    assert {one["id"] for one in begun} == {one["id"] for one in ended}
-    assert all(one["done"] and one["seconds"] >= 0 for one in ended)
-    assert [one["tokens"] for one in ended if "tokens" in one] == [15, 15]
+    assert {event["id"] for event in begun} == {status["id"] for status in ended}
+    assert all(status["done"] and status["seconds"] >= 0 for status in ended)
+    assert [status["tokens"] for status in ended if "tokens" in status] == [15, 15]
     assert "Bern" not in json.dumps([*begun, *ended])
 
 
@@ -131,9 +133,9 @@ def test_r16_debugging_shows_what_was_given_and_returned() -> None:
     """To whoever may see the chat anyway."""
     chunks, _ = on_page(reported(LOOKING, [SAID], debug=True))
 
-    details = [one.get("detail") for one in host_events(chunks, "agent:log")]
+    details = [event.get("detail") for event in host_events(chunks, "agent:log")]
     assert '{"city":"Bern"}' in details
-    stored = [one.get("detail") for one in host_events(chunks, "status")]
+    stored = [event.get("detail") for event in host_events(chunks, "status")]
     assert "Rain in Bern." in stored
 
 

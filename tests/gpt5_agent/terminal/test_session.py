@@ -151,7 +151,7 @@ def test_both_interfaces_get_every_event(
     run_skipping(talk.session.submit_user_input("Weather?"))
 
     told = talk.interface.told
-    [request] = [one for one in told if isinstance(one, ToolCallRequested)]
+    [request] = [event for event in told if isinstance(event, ToolCallRequested)]
     assert told == [
         "thinking",
         "executing_tool",
@@ -232,7 +232,7 @@ def test_cancelled_input_waits_for_nobody() -> None:
     run_skipping(work())
 
     told = talk.interface.told
-    [request] = [one for one in told if isinstance(one, ToolCallRequested)]
+    [request] = [event for event in told if isinstance(event, ToolCallRequested)]
     assert not talk.session.provide_confirmation(request.confirmation_id, True)
     assert talk.tool.called == []
     assert talk.session.messages[-1]["content"] == "It rains."

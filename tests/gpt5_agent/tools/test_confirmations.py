@@ -218,7 +218,7 @@ def test_approval_for_the_chat_says_what_it_covers(
 
     _, [question] = asked(call, chat="u/c")
 
-    said = {one["label"]: one["description"] for one in question["options"]}
+    said = {option["label"]: option["description"] for option in question["options"]}
     expected = f"Make every call of send_mail in this chat, {coverage}"
     assert said.get("Allow for this chat") == (expected if coverage else None)
     assert "Allow for this chat" not in str(asked(call)[1])

@@ -17,7 +17,8 @@ from playwright.async_api import Locator, Page, Request
 from hosts.browser.chromium import Chromium
 from hosts.people.users import User
 
-ACTION_MS, ANSWER_MS = 60_000, 120_000
+ACTION_MS = 60_000
+ANSWER_MS = 120_000
 COPY_BUTTON = "button.copy-response-button"
 # innerText every 10 ms, so that nothing is on the page unseen for a moment
 WATCH = """(needle) => {

@@ -16,14 +16,16 @@ class OpenWebUIError(RuntimeError):
 
     def __init__(self, status: int, body: Any) -> None:
         super().__init__(f"HTTP {status}: {body}")
-        self.status, self.body = status, body
+        self.status = status
+        self.body = body
 
 
 class Client:
     """A connection to one server, signed in or not."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.token = url, ""
+        self.url = url
+        self.token = ""
         self._http: aiohttp.ClientSession | None = None
 
     @property

@@ -174,7 +174,8 @@ class Tab:
         self.turns |= {turn.message_id: turn for turn in turns}
         reply = await self.user.call("POST", "/api/chat/completions", body)
         for turn in turns:
-            turn.chat_id, turn.task_ids = reply["chat_id"], reply.get("task_ids", [])
+            turn.chat_id = reply["chat_id"]
+            turn.task_ids = reply.get("task_ids", [])
         return turns
 
     async def _shown(self, model: str) -> Json | None:

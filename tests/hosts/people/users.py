@@ -21,7 +21,8 @@ class User(Client):
 
     def __init__(self, url: str, email: str, password: str) -> None:
         super().__init__(url)
-        self.email, self.password = email, password
+        self.email = email
+        self.password = password
         self.id = self.role = self.name = ""
 
     async def sign_in(self) -> "User":
@@ -37,8 +38,10 @@ class User(Client):
         return await User(self.url, email, password).sign_in()
 
     def _accept(self, account: Json) -> "User":
-        self.token, self.id = account["token"], account["id"]
-        self.role, self.name = account["role"], account["name"]
+        self.token = account["token"]
+        self.id = account["id"]
+        self.role = account["role"]
+        self.name = account["name"]
         return self
 
     async def hide_changelog(self) -> None:

@@ -19,7 +19,8 @@ from uuid import uuid4
 from open_webui.internal.db import get_async_db_context
 from open_webui.models.chats import Chat
 
-OWNER, KEY = "owner", "ours"
+OWNER = "owner"
+KEY = "ours"
 
 
 class Pipe:
@@ -115,7 +116,8 @@ def chat_row() -> dict[str, Any]:
         "q": {"id": "q", "role": "user", "content": "Why?", "parentId": None},
         "a": {"id": "a", "role": "assistant", "content": "So.", "parentId": "q"},
     }
-    messages["q"]["childrenIds"], messages["a"]["childrenIds"] = ["a"], []
+    messages["q"]["childrenIds"] = ["a"]
+    messages["a"]["childrenIds"] = []
     history = {"currentId": "a", "messages": messages}
     chat = {"title": "A chat", "models": ["a.model"], "history": history}
     return {"chat": chat, "meta": {}, "created_at": 1, "updated_at": 1}

@@ -37,7 +37,6 @@ class Tools:
         """
         home = Path(os.environ["DATA_DIR"])
         while (home / "hold").exists():
-            (home / "holding").touch()
             time.sleep(0.05)
         return f"Heavy sun in {city}."
 
@@ -47,13 +46,6 @@ class Tools:
         :param city: name of the city
         """
         raise ValueError(f"canary-of-the-exception for {city}")
-
-    def long_weather(self, city: str) -> str:
-        """
-        The weather of a city at length.
-        :param city: name of the city
-        """
-        return "sun " * 100_000
 
     def weather_board(self, city: str) -> HTMLResponse:
         """

@@ -38,7 +38,8 @@ async def lent_postgres() -> AsyncIterator[str]:
         return
     initdb, postgres, is_ready = map(_program, ("initdb", "postgres", "pg_isready"))
     with _directory() as home:
-        data, port = str(home / "data"), str(free_port())
+        data = str(home / "data")
+        port = str(free_port())
         _make_cluster(initdb, data)
         places = (f"port={port}", "listen_addresses=127.0.0.1")
         options = (*places, "unix_socket_directories=", *HASTY)

@@ -29,7 +29,8 @@ class HostFunctions:
         return self._ask("reduce", chunks)
 
     def _ask(self, name: str, argument: list[Json]) -> list[Json]:
-        stdin, stdout = self._process.stdin, self._process.stdout
+        stdin = self._process.stdin
+        stdout = self._process.stdout
         assert stdin
         assert stdout
         stdin.write(json.dumps([name, argument]) + "\n")

@@ -10,8 +10,10 @@ from marking import require_mark
 
 HERE = Path(__file__).resolve().parent
 INSTALLED = HERE.parents[2] / ".venv/hosts"
-NEWEST, OLDEST = "0.12.4", "0.11.4"  # of the versions that the pipe supports
-ADMIN_EMAIL, ADMIN_PASSWORD = "admin@example.com", "admin"
+NEWEST = "0.12.4"
+OLDEST = "0.11.4"  # of the versions that the pipe supports
+ADMIN_EMAIL = "admin@example.com"
+ADMIN_PASSWORD = "admin"
 _PORTS = range(20_000, 32_000)
 """Linux gives none of them to an outgoing connection while a server boots."""
 

@@ -39,7 +39,8 @@ from hosts.servers.offline import (
 )
 
 BOOT = HERE / "boot.py"
-BOOT_SECONDS, STOP_SECONDS = 300, 5
+BOOT_SECONDS = 300
+STOP_SECONDS = 5
 
 
 class OpenWebUI:

@@ -26,7 +26,8 @@ from hosts.servers.offline import BootError, free_port, pipelines_python
 from hosts.servers.open_webui import end_process
 
 TESTS = Path(__file__).resolve().parents[2]
-BOOT_SECONDS, STOP_SECONDS = 180, 60
+BOOT_SECONDS = 180
+STOP_SECONDS = 60
 KEY = "the key of the pipelines"
 
 

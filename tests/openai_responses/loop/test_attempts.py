@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
@@ -118,17 +118,20 @@ async def test_request_id(connections: Connections) -> None:
     assert tried.trace.request_id == "req_1"
 
 
-@pytest.mark.parametrize("strict", [False, True])
-async def test_what_is_sent(connections: Connections, strict: bool) -> None:
+@pytest.mark.parametrize("compatibility", ["auto", "strict"])
+async def test_what_is_sent(
+    connections: Connections, compatibility: Compatibility
+) -> None:
     """The payload of the request, in the form that the server takes."""
     thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     items: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}, thought]
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
     async with Upstream(streaming(HELLO)) as upstream:
-        endpoint = Endpoint(upstream.base_url, KEY, strict=strict)
+        endpoint = Endpoint(upstream.base_url, KEY, compatibility=compatibility)
         events = attempt(connections, endpoint, request=request)
         assert [event async for event in events]
     payload = request.payload()
+    strict = compatibility == "strict"
     assert upstream.bodies == [strict_payload(payload) if strict else payload]
     assert ("prompt_cache_key" in upstream.bodies[0]) == (not strict)
 

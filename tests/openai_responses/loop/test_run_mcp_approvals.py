@@ -31,7 +31,7 @@ CLOCKS = {
     "server_label": "clocks",
     "server_url": "https://clocks.example/mcp",
 }
-NO = "The user did not approve this call of clocks_now. Go on without it."
+NO = "The user did not approve this call of clocks_now. Continue without it."
 
 
 class Person:

@@ -417,7 +417,7 @@ async def test_calls_of_an_answer_that_ended_badly_are_not_run(
 
     assert len(server.requests) == 1
     assert tools.called == []
-    assert "broke off" in outputs(events)[0]
+    assert "interrupted" in outputs(events)[0]
     assert_all_answered(end_of(events))
     assert end_of(events).ending.kind == kind
 

@@ -122,7 +122,8 @@ async def test_anything_but_a_yes_is_a_no(ask: Person | None) -> None:
     told = await refusal(Approver(default_rule="ask", ask=ask))
 
     assert (
-        told == "The user did not approve this call of get_weather. Go on without it."
+        told
+        == "The user did not approve this call of get_weather. Continue without it."
     )
 
 

@@ -185,7 +185,7 @@ def test_call_that_is_not_approved() -> None:
     found = answer(tools, calling("get_weather"), approver=Approver(default_rule="ask"))
 
     assert found == tool_error(
-        "The user did not approve this call of get_weather. Go on without it."
+        "The user did not approve this call of get_weather. Continue without it."
     )
     assert tools.called == []
 

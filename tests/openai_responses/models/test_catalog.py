@@ -47,7 +47,7 @@ def test_generator_notices_a_changed_fact() -> None:
     assert CATALOG_FILE.read_text("utf-8") != render_catalog(changed)
 
 
-def test_ids_are_sorted() -> None:
+def test_models_are_sorted_by_id() -> None:
     """A new model changes no other lines."""
     assert list(CATALOG_FACTS) == sorted(CATALOG_FACTS)
 
@@ -186,7 +186,7 @@ def test_a_fact_is_said_once() -> None:
 
 
 @pytest.mark.parametrize("said", [{"sdk": {"color": "red"}}, {}])
-def test_facts_have_names(said: dict[str, dict[str, Any]]) -> None:
+def test_misspelt_or_forgotten_fact_is_refused(said: dict[str, dict[str, Any]]) -> None:
     """A misspelt fact and a forgotten one are both refused."""
     with pytest.raises(ValueError, match="gpt-9: unknown or missing facts"):
         merge_facts("gpt-9", said)

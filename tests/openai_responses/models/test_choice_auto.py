@@ -6,7 +6,8 @@ from openai_responses.items import Item
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import resolve_model
 
-SMALL, LARGE = "gpt-6.1-terra", "gpt-6.1-sol"
+SMALL = "gpt-6.1-terra"
+LARGE = "gpt-6.1-sol"
 
 
 def question(text: str, *more: Item) -> Item:
@@ -53,17 +54,18 @@ def test_first_question_or_earlier_answer_decides(
     assert choose_auto_model("gpt-5-auto", first, False, earlier) == choice
 
 
-@pytest.mark.parametrize("kind", ["input_file", "input_image"])
-def test_what_is_attached_goes_to_the_large_one(kind: str) -> None:
-    """Pictures and files alike."""
-    choice = choose_auto_model("gpt-5-auto", question("?", {"type": kind}), False, ())
-    assert choice
-    assert choice[0] == LARGE
-
-
-def test_tools_go_to_the_large_one() -> None:
-    """Those that the user switched on."""
-    choice = choose_auto_model("gpt-5-auto", question("Hi"), True, ())
+@pytest.mark.parametrize(
+    ("first", "tools"),
+    [
+        (question("?", {"type": "input_file"}), False),
+        (question("?", {"type": "input_image"}), False),
+        (question("Hi"), True),
+    ],
+    ids=["a file", "a picture", "tools"],
+)
+def test_attachments_and_tools_go_to_the_large_one(first: Item, tools: bool) -> None:
+    """Those that the user chose."""
+    choice = choose_auto_model("gpt-5-auto", first, tools, ())
     assert choice
     assert choice[0] == LARGE
 
@@ -80,7 +82,8 @@ def test_other_names_are_no_choice() -> None:
 
 def test_both_models_exist_and_are_of_one_family() -> None:
     """The catalog knows them, not retired."""
-    small, large = resolve_model(SMALL), resolve_model(LARGE)
+    small = resolve_model(SMALL)
+    large = resolve_model(LARGE)
     assert small.id.split("-")[:2] == large.id.split("-")[:2]
     assert small.facts.shutdown is large.facts.shutdown is None
     assert small.facts.functions

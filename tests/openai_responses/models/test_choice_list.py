@@ -24,14 +24,8 @@ def test_the_newest_of_each_family() -> None:
 @pytest.mark.parametrize(
     ("usable", "offered"),
     [
-        (
-            {"gpt-5.6-sol", "gpt-6.1-terra", "gpt-4o"},
-            ["gpt-6.1-terra", "gpt-5.6-sol"],
-        ),
-        (
-            {"gpt-6.2-sol", "gpt-6.10-sol", "gpt-7-nova"},
-            ["gpt-7-nova", "gpt-6.10-sol"],
-        ),
+        ({"gpt-5.6-sol", "gpt-6.1-terra", "gpt-4o"}, ["gpt-6.1-terra", "gpt-5.6-sol"]),
+        ({"gpt-6.2-sol", "gpt-6.10-sol", "gpt-7-nova"}, ["gpt-7-nova", "gpt-6.10-sol"]),
         (set(), []),
     ],
     ids=["an older one in the place", "newer than the catalog", "nothing"],

@@ -90,7 +90,7 @@ def test_other_models_are_sent_as_they_are(name: str) -> None:
 def test_a_refused_model_that_is_switched_off(model: str, successor: str) -> None:
     """The message names the model that was asked for, and its successor."""
     assert name_asked_model(f"No {ASKED_MODEL} here.", model) == (
-        f"No {model} here. OpenAI has switched it off and recommends {successor}."
+        f"No {model} here. OpenAI has shut it down and recommends {successor}."
     )
 
 

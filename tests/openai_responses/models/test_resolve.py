@@ -48,7 +48,9 @@ SNAPSHOTS = [
         ("gpt-5-auto", "gpt-6.1-sol", None),
     ],
 )
-def test_aliases(name: str, model_id: str, effort: str | None) -> None:
+def test_alias_names_a_model_and_an_effort(
+    name: str, model_id: str, effort: str | None
+) -> None:
     """The names that earlier pipes offered keep their meaning."""
     model = resolve_model(name)
     assert (model.id, model.effort) == (model_id, effort)
@@ -115,7 +117,7 @@ def test_a_dated_snapshot_is_sent_as_given(model: str, snapshot: str) -> None:
         ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc"),
     ],
 )
-def test_family(name: str, family: str) -> None:
+def test_names_of_one_model_share_a_family(name: str, family: str) -> None:
     """Reasoning moves between names of one model, but not to another."""
     assert resolve_model(name).family == family
 
@@ -201,7 +203,8 @@ def test_ids_that_say_nothing(name: str) -> None:
 def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> None:
     """All but the prices, which are the tuner's or the router's own."""
     assert traits(resolve_model(name)) == traits(resolve_model(like))
-    facts, expected = resolve_model(name).facts, resolve_model(like).facts
+    facts = resolve_model(name).facts
+    expected = resolve_model(like).facts
     assert facts.prices is None
     assert expected.prices is not None
     assert facts.efforts == expected.efforts
@@ -218,7 +221,9 @@ def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> N
         ("o3", "low", "minimal", "low"),
     ],
 )
-def test_efforts(name: str, taken: str, refused: str, lowest: str) -> None:
+def test_model_tells_which_efforts_it_takes(
+    name: str, taken: str, refused: str, lowest: str
+) -> None:
     """A model tells which efforts it takes."""
     model = resolve_model(name)
     assert model.takes_effort(taken)
@@ -256,7 +261,7 @@ def test_an_unknown_model_of_a_known_family_takes_an_effort_suffix() -> None:
         ("chatgpt-5-latest", "chatgpt-5-latest"),
     ],
 )
-def test_names_for_people(name: str, shown: str) -> None:
+def test_model_is_called_what_people_call_it(name: str, shown: str) -> None:
     """Versions, sizes, dates and efforts as people write them."""
     assert resolve_model(name).name == shown
 

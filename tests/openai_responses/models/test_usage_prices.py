@@ -32,8 +32,8 @@ def test_missing_cache_prices_are_those_of_the_input() -> None:
     """Nobody gives a discount that no source tells of."""
     prices = ModelPrices(input=2.0, cached=None, cache_write=None, output=10.0)
     expected = (1000 * 2.0 + 200 * 10.0) / 1_000_000
-    found = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
-    assert found == pytest.approx(expected)
+    dollars = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
+    assert dollars == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,8 @@ def test_missing_cache_prices_are_those_of_the_input() -> None:
 )
 def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> None:
     """A sum without one of its parts would look like an answer."""
-    facts, output = FACTS._replace(prices=prices), [{"type": "web_search_call"}]
+    facts = FACTS._replace(prices=prices)
+    output = [{"type": "web_search_call"}]
     assert cost_of_run([USAGE], facts, output, TODAY) is None
 
 
@@ -81,8 +82,8 @@ MILLION = Usage(input=200_000, output=100_000)
 )
 def test_each_tier_has_its_price(model: str, tier: str, expected: float | None) -> None:
     """By the tier that served the response; an unknown one has no price."""
-    found = cost(MILLION._replace(tier=tier), model=model)
-    assert found == (expected and pytest.approx(expected))
+    dollars = cost(MILLION._replace(tier=tier), model=model)
+    assert dollars == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,8 @@ def test_the_limit_is_that_of_one_request() -> None:
 def test_each_response_has_its_own_tier() -> None:
     """A request that was served at the standard tier pays no more; one unknown tier
     makes the sum unknown."""
-    fast, other = MILLION._replace(tier="fast"), MILLION._replace(tier="scale")
+    fast = MILLION._replace(tier="fast")
+    other = MILLION._replace(tier="scale")
     assert cost(fast, MILLION) == pytest.approx(4.2)
     assert cost(fast, MILLION, other) is None
 

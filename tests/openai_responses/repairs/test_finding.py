@@ -121,7 +121,8 @@ def repaired(error: ApiError, **fields: Any) -> Item:
 
 def changed(error: ApiError, **fields: Any) -> Item:
     """What a repair changed of the body, None for what it left out."""
-    before, after = asking(**fields).payload(), repaired(error, **fields)
+    before = asking(**fields).payload()
+    after = repaired(error, **fields)
     return {key: after.get(key) for key in before if before[key] != after.get(key)}
 
 
@@ -130,6 +131,15 @@ def words(message: str) -> ApiError:
     return ApiError(message=message)
 
 
+UNREACHED = ApiError(
+    "http_error",
+    "external_connector_error",
+    "tools",
+    "Error retrieving tool list from MCP server: 'clocks'. Http status code: 424 "
+    "(Failed Dependency)",
+)
+NOT_REPAIRED = ("model", "text.format", "input", "tools[9]", "input[99]", "tools")
+"""Places that no repair may change, or that the request does not have."""
 INCLUDE = json_digest(["x"])
 LAST = item_names(INPUT)[-1]
 
@@ -173,6 +183,14 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), item(SEARCH)),
         (ApiError("invalid_encrypted_content"), LeaveOutReasoning(LAST)),
         (
+            words("Item 'fc_1234' of type 'function_call' was provided without its"),
+            item(CALL),
+        ),
+        (
+            words("Item 'rs_1234' of type 'reasoning' was provided without its"),
+            item(THOUGHT),
+        ),
+        (
             words("The encrypted content gAAA could not be verified."),
             LeaveOutReasoning(LAST),
         ),
@@ -195,10 +213,7 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
         (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
-        (
-            words("Error retrieving tool list from MCP server: 'clocks'."),
-            tool(CLOCKS),
-        ),
+        (words("Error retrieving tool list from MCP server: 'clocks'."), tool(CLOCKS)),
         (words("Vector store with id 'vs_5678' not found."), tool(STORES)),
         (
             ApiError("invalid_value", "image_generation_user_error", None, "No size."),
@@ -288,13 +303,22 @@ def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
     assert repair_of(error, status) is None
 
 
-def test_what_people_wrote_stays() -> None:
-    """The refusal of a question is the answer; its picture can go."""
-    assert repair_of(ApiError(param="input[0]"), input=[USER]) is None
-    for place in ("model", "text.format", "input", "tools[9]", "input[99]", "tools"):
-        fields: dict[str, Any] = {"tools": None, "text": {"format": {"type": "text"}}}
-        error = ApiError("unknown_parameter", param=place)
-        assert repair_of(error, input=[USER], **fields) is None
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError(param="input[0]"),
+        ApiError("invalid_encrypted_content"),
+        ApiError(),
+        ApiError("unsupported_parameter", param="temperature"),
+        UNREACHED,
+        *(ApiError("unknown_parameter", param=place) for place in NOT_REPAIRED),
+    ],
+)
+def test_what_people_wrote_and_what_is_not_there_stay(error: ApiError) -> None:
+    """The refusal of a question is the answer."""
+    fields: dict[str, Any] = {"tools": [LOOK], "text": {"format": {"type": "text"}}}
+    assert repair_of(error, input=[USER, ANSWER, USER], **fields) is None
+    assert repair_of(UNREACHED, input=[USER], tools=None) is None
 
 
 def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
@@ -331,7 +355,8 @@ def test_same_repair_is_not_tried_twice() -> None:
         "role": "assistant",
         "content": [{"type": "output_text", "text": "Hi", "annotations": [{}]}],
     }
-    request, error = asking(input=[USER, answer, USER]), ApiError(param="input[1]")
+    request = asking(input=[USER, answer, USER])
+    error = ApiError(param="input[1]")
     repairs: tuple[Repair, ...] = ()
     for done in range(3):
         trial = find_repair(request.sent(), Failure(400, error), done)
@@ -414,50 +439,6 @@ def test_place_is_told_with_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Item 'rs_1234' of type 'reasoning' was provided without its required "
-        "following item.",
-        "Item 'fc_1234' of type 'function_call' was provided without its required "
-        "'reasoning' item: 'rs_9999'.",
-        "No tool output found for function call call_abcd.",
-    ],
-)
-def test_item_that_is_named_is_left_out(text: str) -> None:
-    """With the reasoning in front of it; texts of people always stay."""
-    sent = repaired(words(text), input=HISTORY)["input"]
-    assert THOUGHT not in sent
-    assert (CALL in sent) == (OUTPUT in sent)
-    messages = [row for row in sent if row.get("role")]
-    assert [row for row in messages if "I " not in str(row)] == [USER, ANSWER, USER]
-
-
-LIST: Item = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x"} | {
-    "tools": []
-}
-
-
-@pytest.mark.parametrize(
-    ("given", "left"),
-    [
-        (HISTORY, [USER, CALL, OUTPUT, ANSWER, USER]),
-        ([THOUGHT, LIST, USER], [LIST, USER]),  # hosted items keep their ids
-        ([USER, ANSWER, USER], None),
-    ],
-)
-def test_reasoning_that_cannot_be_read(
-    given: list[Item], left: list[Item] | None
-) -> None:
-    """All of it goes: the error does not tell which item is meant."""
-    error = ApiError("invalid_encrypted_content")
-    before = asking(input=given)
-    assert (left is None) == (repair_of(error, input=given) is None)
-    if left:
-        assert changed(error, input=given) == {"input": left}
-    assert before == asking(input=given)  # a repair is kept beside the request
-
-
-@pytest.mark.parametrize(
     ("asked", "named", "nearest"),
     [
         ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
@@ -481,53 +462,6 @@ def test_effort_that_the_model_lacks(
     assert changed(error, reasoning=wanted) == {
         "reasoning": {**effort, "summary": "auto"}
     }
-
-
-def test_parameter_alone_goes() -> None:
-    """What stands beside it stays; without `stream` the answer comes in one piece."""
-    summary = ApiError("unsupported_value", param="reasoning.summary")
-    assert changed(summary) == {"reasoning": {"effort": "none"}}
-    assert changed(ApiError(param="stream")) == {"stream": None}
-
-
-UNREACHED = ApiError(
-    "http_error",
-    "external_connector_error",
-    "tools",
-    "Error retrieving tool list from MCP server: 'clocks'. Http status code: 424 "
-    "(Failed Dependency)",
-)
-
-
-@pytest.mark.parametrize(
-    ("choice", "left"),
-    [("required", None), ({"type": "mcp"}, {"type": "mcp"}), (None, None)],
-)
-def test_server_that_cannot_be_reached(choice: Any, left: Any) -> None:
-    """It alone is left out; a choice stays where it names what is left."""
-    sent = repaired(UNREACHED, tools=[CLOCKS, LOOK, ATLAS], tool_choice=choice)
-    assert sent["tools"] == [LOOK, ATLAS]
-    assert sent.get("tool_choice") == left
-
-
-def test_no_tools_are_left() -> None:
-    """Then there is nothing to choose from, and nothing more to leave out."""
-    alone = repaired(UNREACHED, tools=[CLOCKS], tool_choice="none")
-    assert not {"tools", "tool_choice"} & {*alone}
-    sent = repaired(UNREACHED, tools=[CLOCKS, LOOK], tool_choice="none")
-    assert sent["tool_choice"] == "none"
-    assert repair_of(UNREACHED, input=[USER], tools=[LOOK]) is None
-    assert repair_of(UNREACHED, input=[USER], tools=None) is None
-
-
-def test_nobody_understands_the_refusal() -> None:
-    """The plain texts, calls and outputs are sent, if that is anything else."""
-    for error in (ApiError(), ApiError("unsupported_parameter", param="temperature")):
-        sent = repaired(error, input=HISTORY)["input"]
-        assert [item for item in sent if item.get("role")] == [USER, ANSWER, USER]
-        assert THOUGHT not in sent
-        assert len(sent) == 5
-        assert repair_of(error, input=[USER, ANSWER, USER]) is None
 
 
 def test_plain_words_of_a_later_turn() -> None:
@@ -561,9 +495,8 @@ def test_plain_reasoning_goes_from_all_chats() -> None:
         "content": [{"type": "reasoning_text", "text": "x"}],
     }
     error = words("No reasoning here.")
-    assert repair_of(error, input=[USER, thought, ANSWER, USER]) == (
-        LeaveOutPlainReasoning()
-    )
+    items = [USER, thought, ANSWER, USER]
+    assert repair_of(error, input=items) == LeaveOutPlainReasoning()
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:

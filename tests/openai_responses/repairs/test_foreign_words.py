@@ -222,7 +222,7 @@ def cut(text: str, begin: int, end: int) -> str:
     return text[begin : len(text) - end] or text[:1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     word=st.tuples(st.sampled_from(sorted(WRITTEN)), st.sampled_from(PATHS)),
     place=st.sampled_from(PLACES),

@@ -56,7 +56,7 @@ def test_new_memory_is_empty() -> None:
     assert RepairMemory().repairs(scope()) == ()
 
 
-def test_repairs_add_up() -> None:
+def test_each_repair_is_remembered_once() -> None:
     """Each is remembered once."""
     memory = RepairMemory()
 
@@ -188,7 +188,8 @@ def test_no_key_is_remembered() -> None:
     assert "canary" not in str(vars(memory))
 
 
-FIRST, OTHER = ApiError("bad", message="No."), ApiError("bad", message="Nor that.")
+FIRST = ApiError("bad", message="No.")
+OTHER = ApiError("bad", message="Nor that.")
 
 
 def test_what_was_in_vain_is_forgotten() -> None:

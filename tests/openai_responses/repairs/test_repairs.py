@@ -6,6 +6,7 @@ import pytest
 
 from openai_responses.items import json_digest
 from openai_responses.repairs.chat_repairs import (
+    MAX_CHAT_REPAIRS,
     ChatRepair,
     LeaveOutItem,
     LeaveOutKind,
@@ -57,7 +58,8 @@ SEARCH = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
 CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
-HI, HELLO = said("user", "Hi"), said("assistant", "Hello")
+HI = said("user", "Hi")
+HELLO = said("assistant", "Hello")
 TOLD = [
     said("assistant", "I called a: {}"),
     said("assistant", "I got this result: of a"),
@@ -206,6 +208,37 @@ REPAIRS: list[ChatRepair] = [
 def test_stored_repairs_are_read_back() -> None:
     """Each of the kinds that a chat stores."""
     assert read_chat_repairs([repair.stored() for repair in REPAIRS]) == REPAIRS
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["item", 7],
+        [["item"], "a" * 32],
+        ["item"],
+        ["item", "no digest"],
+        ["everything", "a" * 32],
+        ["kind", "web search", "c" * 32],
+        ["kind", "web_search_call", "no digest"],
+        "item",
+        None,
+    ],
+    ids=repr,
+)
+def test_stored_row_that_is_no_repair_is_skipped(row: object) -> None:
+    """The owner of a chat can write anything there."""
+    stored = [row, REPAIRS[0].stored(), REPAIRS[0].stored()]
+
+    assert read_chat_repairs(stored) == REPAIRS[:1]
+
+
+def test_newest_stored_repairs_are_read() -> None:
+    """A row holds as many as somebody wrote."""
+    repairs = [LeaveOutItem(f"{number:032x}") for number in range(10_000)]
+
+    read = read_chat_repairs([repair.stored() for repair in repairs])
+
+    assert read == repairs[-MAX_CHAT_REPAIRS:]
 
 
 TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}

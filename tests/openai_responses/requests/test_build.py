@@ -42,7 +42,7 @@ def payload(
     return built.payload()
 
 
-def test_bare_request() -> None:
+def test_bare_request_stores_nothing_and_asks_for_reasoning() -> None:
     """Nothing is stored, and reasoning is read again; nobody asked for more."""
     assert payload() == {
         "model": DEEP,
@@ -54,7 +54,7 @@ def test_bare_request() -> None:
     }
 
 
-def test_all_settings() -> None:
+def test_settings_are_sent_in_the_words_of_the_api() -> None:
     """What was chosen is sent in the API's words."""
     tool = {"type": "function", "name": "f", "parameters": None, "strict": False}
     settings = Settings("high", "detailed", "low", stream=False, tools=(tool,))
@@ -101,7 +101,7 @@ def api_parameters() -> set[str]:
         {"max_output_tokens": "50"},
     ],
 )
-def test_renamed_limits(body: dict[str, Any]) -> None:
+def test_limits_of_length_become_max_output_tokens(body: dict[str, Any]) -> None:
     """The API's own name wins, then the older one of Chat Completions."""
     sent = payload(**body)
     assert sent["max_output_tokens"] == 50
@@ -123,17 +123,7 @@ def test_null_means_not_given() -> None:
 
 def test_null_leaves_room_for_the_settings() -> None:
     """What a caller left out is what the user chose."""
-    sent = payload(
-        DEEP,
-        Settings("low", "auto", "high"),
-        reasoning={"effort": None, "summary": None},
-        text={"verbosity": None},
-    )
-    assert sent["reasoning"] == {
-        "effort": "low",
-        "summary": "auto",
-        "context": "all_turns",
-    }
+    sent = payload(DEEP, Settings(verbosity="high"), text={"verbosity": None})
     assert sent["text"] == {"verbosity": "high"}
 
 
@@ -155,7 +145,9 @@ def test_null_leaves_room_for_the_settings() -> None:
         ("gpt-5.6-sol-none", None, True),
     ],
 )
-def test_sampling(model: str, effort: str | None, taken: bool) -> None:
+def test_sampling_goes_where_the_effort_allows_it(
+    model: str, effort: str | None, taken: bool
+) -> None:
     """Sampling parameters go only where the effort in force allows them."""
     asked: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "top_logprobs": 2}
     sent = payload(model, reasoning_effort=effort, **asked)
@@ -178,36 +170,20 @@ def test_sampling(model: str, effort: str | None, taken: bool) -> None:
         ("gpt-5.6-sol", None, {"reasoning_effort": None}, None),
         ("gpt-5.6-sol", "low", {"reasoning_effort": ""}, "low"),
         ("gpt-5.6-sol", "low", {"reasoning_effort": " High "}, "high"),
+        (THINKING, None, {"reasoning_effort": "none"}, None),
+        (THINKING, None, {"reasoning_effort": "xhigh"}, None),
+        (DEEP, None, {"reasoning_effort": "minimal"}, None),
+        (PLAIN, None, {"reasoning_effort": "high"}, None),
+        (THINKING, None, {"reasoning_effort": "max"}, "high"),
     ],
 )
-def test_effort(
+def test_effort_of_the_caller_wins_over_setting_and_alias(
     alias: str, setting: str | None, body: dict[str, Any], effort: str | None
 ) -> None:
-    """The caller's effort wins over the user's, that over the alias's."""
+    """One that the model lacks is not sent; `max` is the highest that it has."""
     sent = payload(alias, Settings(setting), **body)
     assert sent.get("reasoning", {}).get("effort") == effort
-    assert sent["model"] == DEEP
-
-
-@pytest.mark.parametrize(
-    ("model", "effort"),
-    [
-        (THINKING, "none"),
-        (THINKING, "xhigh"),
-        (DEEP, "minimal"),
-        (PLAIN, "high"),
-    ],
-)
-def test_effort_that_the_model_lacks(model: str, effort: str) -> None:
-    """It is not sent: the model does what it does by itself."""
-    sent = payload(model, reasoning_effort=effort)
-    assert "effort" not in sent.get("reasoning", {})
-
-
-@pytest.mark.parametrize(("model", "most"), [(THINKING, "high"), (DEEP, "max")])
-def test_the_highest_effort(model: str, most: str) -> None:
-    """Who asks for the most there is gets the most that the model has."""
-    assert payload(model, reasoning_effort="max")["reasoning"]["effort"] == most
+    assert sent["model"] == resolve_model(alias).id
 
 
 def test_effort_of_a_model_that_nobody_knows() -> None:
@@ -219,56 +195,70 @@ def test_effort_of_a_model_that_nobody_knows() -> None:
     assert sent["include"] == ["reasoning.encrypted_content"]
 
 
-@pytest.mark.parametrize(
-    ("model", "effort", "summary"),
-    [
-        (DEEP, None, "auto"),
-        (DEEP, "high", "auto"),
-        (DEEP, "none", None),
-        (CHOOSING, None, None),  # does not think by itself
-        (CHOOSING, "low", "auto"),
-        (PLAIN, None, None),
-    ],
-)
-def test_summary(model: str, effort: str | None, summary: str | None) -> None:
-    """A summary is asked for where there is something to sum up."""
-    sent = payload(model, Settings(effort, "auto"))
-    assert sent.get("reasoning", {}).get("summary") == summary
+ALL = {"context": "all_turns"}
 
 
 @pytest.mark.parametrize(
-    ("model", "settings", "reasoning"),
+    ("model", "settings", "own", "reasoning"),
     [
-        ("gpt-6.1-sol", Settings(), {"context": "all_turns"}),
-        ("gpt-6.1-sol", Settings(encrypted_reasoning=False), None),
-        ("gpt-5.4-pro", Settings(), {"context": "all_turns"}),
-        ("gpt-5.2", Settings(), None),
-        ("gpt-6.1-sol-pro", Settings(), {"context": "all_turns", "mode": "pro"}),
+        (DEEP, Settings(summary="auto"), {}, {"summary": "auto", **ALL}),
+        (DEEP, Settings("none", "auto"), {}, {"effort": "none", **ALL}),
+        (CHOOSING, Settings(summary="auto"), {}, None),
+        (CHOOSING, Settings("low", "auto"), {}, {"effort": "low", "summary": "auto"}),
+        (PLAIN, Settings(summary="auto"), {}, None),
+        ("gpt-6.1-sol", Settings(encrypted_reasoning=False), {}, None),
+        ("gpt-5.4-pro", Settings(), {}, ALL),
+        ("gpt-5.2", Settings(), {}, None),
+        ("gpt-6.1-sol-pro", Settings(), {}, {"mode": "pro", **ALL}),
         (
             "gpt-5.6-sol-pro-none",
             Settings(encrypted_reasoning=False),
+            {},
             {"effort": "none", "mode": "pro"},
         ),
+        (
+            "gpt-6.1-sol-pro",
+            Settings(),
+            {"context": "current_turn", "mode": "standard"},
+            {"context": "current_turn", "mode": "standard"},
+        ),
+        (
+            DEEP,
+            Settings("low", "auto"),
+            {"summary": "concise"},
+            {"effort": "low", "summary": "concise", **ALL},
+        ),
+        (
+            DEEP,
+            Settings("low", "auto"),
+            {"effort": None, "summary": None},
+            {"effort": "low", "summary": "auto", **ALL},
+        ),
+    ],
+    ids=[
+        "summary",
+        "no summary without an effort",
+        "does not think by itself",
+        "thinks when asked to",
+        "never thinks",
+        "no context for what is not carried",
+        "context of a pro model",
+        "no context before 5.4",
+        "mode of a name",
+        "mode and effort of a name",
+        "context and mode of the caller",
+        "summary of the caller",
+        "null is no choice",
     ],
 )
-def test_context_and_mode(
-    model: str, settings: Settings, reasoning: dict[str, str] | None
+def test_reasoning_has_what_the_model_takes(
+    model: str,
+    settings: Settings,
+    own: dict[str, Any],
+    reasoning: dict[str, str] | None,
 ) -> None:
-    """Where the model has them, and where earlier reasoning is sent at all."""
-    assert payload(model, settings).get("reasoning") == reasoning
-
-
-def test_own_context_and_mode_win() -> None:
-    """Of a caller who may set them."""
-    own = {"context": "current_turn", "mode": "standard"}
-    assert payload("gpt-6.1-sol-pro", reasoning=own)["reasoning"] == own
-
-
-def test_summary_of_the_caller() -> None:
-    """Their own choice wins, with other keys of theirs."""
-    own = {"summary": "concise", "context": "all_turns"}
-    sent = payload(DEEP, Settings("low", "auto"), reasoning=own)
-    assert sent["reasoning"] == {"effort": "low", **own}
+    """The caller's own words win; a summary only where there is something to sum up."""
+    assert payload(model, settings, reasoning=own).get("reasoning") == reasoning
 
 
 @pytest.mark.parametrize(
@@ -283,7 +273,7 @@ def test_summary_of_the_caller() -> None:
         (Settings(verbosity="high"), {"verbosity": "low"}),
     ],
 )
-def test_verbosity(
+def test_verbosity_goes_where_the_model_has_it(
     model: str, sent: bool, settings: Settings, body: dict[str, Any]
 ) -> None:
     """It goes where the model has it; the caller's wins over the user's."""
@@ -342,7 +332,7 @@ def test_keys_that_are_not_the_callers(key: str) -> None:
 
 
 @pytest.mark.parametrize("stop", ["END", ["END"], []])
-def test_stop(stop: object) -> None:
+def test_stop_only_sets_truncation(stop: object) -> None:
     """It only sets `truncation`, and not over the caller's own."""
     assert payload(stop=stop) == {**payload(), "truncation": "disabled"}
     assert payload(stop=stop, truncation="auto")["truncation"] == "auto"
@@ -352,7 +342,9 @@ def test_stop(stop: object) -> None:
     ("model", "encrypted", "sent"),
     [(DEEP, True, True), (DEEP, False, False), (PLAIN, True, False)],
 )
-def test_include(model: str, encrypted: bool, sent: bool) -> None:
+def test_reasoning_is_included_where_it_will_be_used(
+    model: str, encrypted: bool, sent: bool
+) -> None:
     """The reasoning is asked for where there is some and it will be used."""
     settings = Settings(encrypted_reasoning=encrypted)
     assert ("include" in payload(model, settings)) is sent
@@ -365,7 +357,7 @@ def test_items_are_sent_as_they_are() -> None:
     assert json.dumps(built.payload()["input"]) == json.dumps([item])
 
 
-def test_empty_input() -> None:
+def test_request_without_an_item_is_refused() -> None:
     """There is a sentence for a chat without a message."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
         build_request(resolve_model(DEEP), "Be brief.", [], {}, Settings())

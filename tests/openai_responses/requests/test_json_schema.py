@@ -56,7 +56,7 @@ def strict(schema: Schema, *required: str) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(CORPUS.keys() - NOT_STRICT.keys()))
-def test_corpus(name: str) -> None:
+def test_schema_of_the_corpus_becomes_strict(name: str) -> None:
     """It comes out strict, and everybody who knows the mode's rules agrees."""
     made = strict_schema(CORPUS[name])
 
@@ -67,7 +67,7 @@ def test_corpus(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NOT_STRICT)
-def test_corpus_exceptions(name: str) -> None:
+def test_exception_of_the_corpus_has_no_strict_form(name: str) -> None:
     """What the list excepts, with its reason, has no strict form."""
     assert strict_schema(CORPUS[name]) is None
 
@@ -289,7 +289,7 @@ def words(count: int, length: int = 4) -> Schema:
 
 @pytest.mark.parametrize("count", [20, 100, 1_000, 5_001])
 @pytest.mark.parametrize("form", ["properties", "names", "values", "long values"])
-def test_limits_of_the_api(form: str, count: int) -> None:
+def test_schema_above_the_limits_is_not_strict(form: str, count: int) -> None:
     """What is larger is sent without strict mode; it would be refused."""
     schema = {
         "properties": properties(count),
@@ -305,7 +305,7 @@ def test_limits_of_the_api(form: str, count: int) -> None:
         check_schemas([{**FUNCTION, "parameters": made}])
 
 
-def test_deepest_of_the_api() -> None:
+def test_ten_levels_are_strict_and_eleven_are_not() -> None:
     """Ten levels."""
     made = strict_schema(of(nested(9), "x"))
 
@@ -360,7 +360,7 @@ def test_what_has_no_strict_form(schema: Any) -> None:
     check_schemas([{**FUNCTION, "strict": False, "parameters": open_schema(whole)}])
 
 
-def test_a_root_that_is_no_object() -> None:
+def test_root_has_to_be_an_object() -> None:
     """The arguments of a function are an object."""
     assert strict_schema({"type": "string"}) is None
     assert strict_schema({"anyOf": [of({"type": "string"})]}) is None
@@ -370,7 +370,9 @@ def test_a_root_that_is_no_object() -> None:
 
 
 @given(garbage(), VALUES)
-def test_any_schema(schema: Schema, value: Any) -> None:
+def test_any_schema_has_an_answer_and_strict_ones_are_strict(
+    schema: Schema, value: Any
+) -> None:
     """Whatever is called a schema gives an answer; a strict one is strict."""
     before = copy.deepcopy(schema)
     made = strict_schema(schema)
@@ -383,7 +385,7 @@ def test_any_schema(schema: Schema, value: Any) -> None:
     assert made is None or strict_schema(made) == made
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.data())
 def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     """What a strict schema allows, the given one allows without the nulls."""

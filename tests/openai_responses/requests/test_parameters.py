@@ -75,7 +75,9 @@ def test_no_other_word_is_bool_like(value: object) -> None:
         ),
     ],
 )
-def test_format(body: dict[str, Any], form: dict[str, Any] | None) -> None:
+def test_formats_become_the_form_of_the_api(
+    body: dict[str, Any], form: dict[str, Any] | None
+) -> None:
     """Chat Completions' form, and the two keys beside it, become the API's form.
 
     What does not say that it is strict says that it is not: the API would make it so.
@@ -162,7 +164,7 @@ def test_what_cannot_be_meant(body: dict[str, Any], named: str) -> None:
     assert error.startswith(f"The setting {named} cannot be sent: ")
 
 
-def test_other_values_stay() -> None:
+def test_wrong_value_takes_no_other_along() -> None:
     """One wrong value takes no other along."""
     body = {"reasoning": {"effort": "ultra", "context": "auto"}, "verbosity": "low"}
     given, _ = read_parameters(body)

@@ -46,7 +46,8 @@ def test_search_goes_back_without_what_it_found() -> None:
 
 def test_hosted_items_have_new_ids_that_stay() -> None:
     """Of the same kind, the same however often; two searches are not one."""
-    once, other = strip_for_replay(SEARCH), strip_for_replay({**SEARCH, "id": "ws_2"})
+    once = strip_for_replay(SEARCH)
+    other = strip_for_replay({**SEARCH, "id": "ws_2"})
 
     assert once["id"].startswith("ws_")
     assert len(once["id"]) <= 64

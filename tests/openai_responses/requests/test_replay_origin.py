@@ -20,12 +20,14 @@ HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
         (Origin("gpt-5.6-luna"), False),
     ],
 )
-def test_who_may_read(maker: Origin, readable: bool) -> None:
+def test_reasoning_is_readable_where_family_server_and_account_agree(
+    maker: Origin, readable: bool
+) -> None:
     """Family, server and account must be the same, as far as they were noted."""
     assert HERE.can_decrypt(maker) is readable
 
 
-def test_round_trip() -> None:
+def test_stored_origin_is_read_back() -> None:
     """What is stored is read as what it was."""
     assert read_origin(HERE.wire(), "gpt-4o") == HERE
 
@@ -50,7 +52,8 @@ def test_origin_of_a_careless_writer() -> None:
     assert read_origin({"family": 7, "endpoint": None}, "y") == Origin("7")
 
 
-URL, KEY = "https://api.openai.com/v1", "sk-canary-77c1"
+URL = "https://api.openai.com/v1"
+KEY = "sk-canary-77c1"
 ONE_KEY = Endpoint(URL, KEY)
 NAMED = Endpoint(URL, KEY, organization="org-1")
 
@@ -69,7 +72,8 @@ def test_keys_of_one_organization_read_each_others(
     maker: Endpoint, reader: Endpoint, readable: bool
 ) -> None:
     """Without its name nobody knows whose a key is but the key."""
-    made, asked = origin_at("gpt-5.2", maker), origin_at("gpt-5.2", reader)
+    made = origin_at("gpt-5.2", maker)
+    asked = origin_at("gpt-5.2", reader)
 
     assert asked.can_decrypt(made) is readable
 

@@ -193,7 +193,8 @@ def test_old_answers_go_and_new_ones_stay() -> None:
 
 def test_outputs_stand_behind_their_calls() -> None:
     """Whatever the order in which a host gives calls and outputs of one time."""
-    first, second = replay_items(call(1)), replay_items(call(2))
+    first = replay_items(call(1))
+    second = replay_items(call(2))
     expected = [*first, *second]
 
     for order in itertools.permutations([*first, *second]):

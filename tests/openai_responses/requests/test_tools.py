@@ -54,7 +54,7 @@ def test_function_becomes_flat_with_all_that_the_api_wants(
     assert responses_tools([spec]) == [{"type": "function", "strict": False, **fields}]
 
 
-def test_tools_of_the_api() -> None:
+def test_hosted_tool_is_copied_as_it_is() -> None:
     """They stay as they are, in their order, and are not shared with the caller."""
     search = {"type": "web_search", "filters": {"allowed_domains": ["a.b"]}}
     [tool] = responses_tools([search])
@@ -104,7 +104,7 @@ def test_function_that_says_strict_itself() -> None:
     assert responses_tools([spec])[0]["strict"] is True
 
 
-def test_custom_tools() -> None:
+def test_custom_tool_and_its_grammar_become_flat() -> None:
     """They are flat too, and so is their grammar."""
     grammar = {"syntax": "lark", "definition": "start: /a/"}
     chat = {"name": "c", "format": {"type": "grammar", "grammar": grammar}}
@@ -144,7 +144,7 @@ def test_tool_without_a_name(spec: Any) -> None:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_corpus(strict: bool) -> None:
+def test_api_takes_every_tool_of_the_corpus(strict: bool) -> None:
     """The API takes every tool of the corpus, strict or not."""
     tools = responses_tools([*BUILTIN, *SAMPLES], strict=strict)
     check_schemas([*tools])
@@ -176,9 +176,10 @@ def test_sent_name_is_allowed_distinct_and_found_again(names: list[str]) -> None
     assert [ToolNames(tuple(names)).own_name(name) for name in sent] == names
 
 
-def test_names_are_stable() -> None:
+def test_sent_name_does_not_depend_on_other_tools() -> None:
     """What a name becomes does not hang on the other tools; a good one stays."""
-    alone, among = ToolNames(("a.b",)), ToolNames(("x", "ä" * 80, "a.b"))
+    alone = ToolNames(("a.b",))
+    among = ToolNames(("x", "ä" * 80, "a.b"))
 
     assert alone.sent_name("a.b") == among.sent_name("a.b")
     assert re.fullmatch(r"a_b_[0-9a-f]{12}", alone.sent_name("a.b"))
@@ -186,7 +187,7 @@ def test_names_are_stable() -> None:
     assert among.own_name("unknown") == "unknown"
 
 
-def test_names_that_collide() -> None:
+def test_own_name_wins_over_what_another_becomes() -> None:
     """A tool whose own name is what another one's would become keeps it."""
     taken = ToolNames(("a.b",)).sent_name("a.b")
     names = ToolNames(("a.b", taken))
@@ -218,7 +219,7 @@ def test_name_that_was_not_offered(called: str, meant: str) -> None:
     assert names.own_name(called, {"Other": {}}) == meant
 
 
-def test_calls_of_a_history() -> None:
+def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
     """Names become those of their tools, ids fit; the same ones stay the same."""
     tool = ToolNames(("users.list",)).sent_name("users.list")
     call = {"type": "function_call", "arguments": "{}"}
@@ -239,7 +240,7 @@ def test_calls_of_a_history() -> None:
         assert re.fullmatch(r"call_[0-9a-f]{32}", ids[0])
 
 
-def test_no_name_twice() -> None:
+def test_no_name_is_sent_twice() -> None:
     """Neither of two functions, nor of a function and what another one becomes."""
     taken = ToolNames(("a.b",)).sent_name("a.b")
     tools = merge_tools(
@@ -337,7 +338,7 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 @pytest.mark.parametrize(
     "choice", [{"type": "function"}, {"type": "function", "name": 3}, 7, ["f"], {}]
 )
-def test_choice_of_nothing(choice: object) -> None:
+def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
     """A choice that names no tool is an error in words."""
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
         responses_tool_choice(choice, TOOLS, ToolNames())

@@ -70,7 +70,9 @@ async def test_request_is_one_post_with_key_and_payload(
     assert upstream.bodies == [payload]
 
 
-async def test_headers_of_the_administrator(connections: Connections) -> None:
+async def test_headers_of_the_administrator_replace_ours(
+    connections: Connections,
+) -> None:
     """They are sent, in the place of ours where both say something."""
     extra = {"authorization": "Basic 123", "X-Team": "a"}
     async with Upstream(ANSWER) as upstream:
@@ -97,7 +99,7 @@ async def test_query_of_the_address(connections: Connections) -> None:
     assert request.path_qs == "/v1/responses?api-version=preview"
 
 
-async def test_lone_surrogate(connections: Connections) -> None:
+async def test_lone_surrogate_is_replaced(connections: Connections) -> None:
     """Half a character of a broken paste does not stop the request."""
     async with Upstream(ANSWER) as upstream:
         payload = {"input": ["a\ud83d"]}
@@ -131,7 +133,7 @@ def error_body(**fields: str | None) -> str:
         (400, "[]", "HTTP 400. An admin"),
     ],
 )
-async def test_refusals(
+async def test_bad_status_has_a_message_that_quotes_nothing(
     connections: Connections, status: int, text: str, words: str
 ) -> None:
     """Each bad status has a sentence, and none of them quotes the server."""
@@ -142,13 +144,6 @@ async def test_refusals(
     assert refused.value.status == status
     assert CANARY not in f"{refused.value} {refused.value!r}"
     assert refused.value.__cause__ is None
-
-
-async def test_refusal_whose_body_breaks_off(connections: Connections) -> None:
-    """The status alone says enough."""
-    async with Upstream(breaking(b'{"error"', status=429)) as upstream:
-        with pytest.raises(ApiRefused, match="rate limit"):
-            await ask(connections, upstream.endpoint)
 
 
 async def test_refusal_in_pieces(connections: Connections) -> None:
@@ -271,18 +266,10 @@ async def test_any_header_gives_a_bounded_wait(
     assert found is None or 0 <= found <= 60
 
 
-async def test_nobody_listens(connections: Connections) -> None:
+async def test_refused_connection_names_the_server(connections: Connections) -> None:
     """A refused connection is told with the server's name."""
     with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1 cannot be reached"):
         await ask(connections, Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY))
-
-
-async def test_server_hangs_up(connections: Connections) -> None:
-    """A connection that breaks before the answer is told as none."""
-
-    async with Upstream(hang_up) as upstream:
-        with pytest.raises(ConnectionFailed, match="cannot be reached"):
-            await ask(connections, upstream.endpoint)
 
 
 async def test_plain_server_behind_https(connections: Connections) -> None:
@@ -346,27 +333,46 @@ async def test_host_that_no_name_server_takes(
     assert "base_url" in refused.value.fault.settings
 
 
+NO_API = "did not answer like the Responses API"
+
+
 @pytest.mark.parametrize(
-    ("text", "content_type"),
+    ("answer", "error", "words"),
     [
-        ("<html>Welcome</html>", "text/html"),
-        ("", "application/json"),
-        ("[]", "application/json"),
-        ("{}", "application/json"),
-        ('{"output": null}', "application/json"),
-        ('{"choices": [], "error": null}', "application/json"),
-        ("[" * 100_000, "application/json"),
-        (b"\xff\xff\xff", "application/json"),
+        (hang_up, ConnectionFailed, "cannot be reached"),
+        (breaking(b'{"output": ['), ConnectionFailed, "broke"),
+        (breaking(b'{"error"', status=429), ApiRefused, "rate limit"),
+        (replying("<html>Hi</html>", 200, "text/html"), UnreadableAnswer, NO_API),
+        (replying(""), UnreadableAnswer, NO_API),
+        (replying("[]"), UnreadableAnswer, NO_API),
+        (replying("{}"), UnreadableAnswer, NO_API),
+        (replying('{"output": null}'), UnreadableAnswer, NO_API),
+        (replying('{"choices": [], "error": null}'), UnreadableAnswer, NO_API),
+        (replying("[" * 100_000), UnreadableAnswer, NO_API),
+        (replying('{"output":' + "[" * 500 + "]" * 500), UnreadableAnswer, NO_API),
+        (replying(b"\xff\xff\xff"), UnreadableAnswer, NO_API),
+    ],
+    ids=[
+        "hangs up",
+        "breaks off",
+        "a refusal breaks off",
+        "a page",
+        "nothing",
+        "a list",
+        "an empty object",
+        "no output",
+        "Chat Completions",
+        "brackets",
+        "deep",
+        "no UTF-8",
     ],
 )
 async def test_answer_that_is_none(
-    connections: Connections, text: str, content_type: str
+    connections: Connections, answer: Answerer, error: type[Exception], words: str
 ) -> None:
-    """A page with status 200 is told as a wrong address."""
-    async with Upstream(replying(text, 200, content_type)) as upstream:
-        with pytest.raises(
-            UnreadableAnswer, match="did not answer like the Responses API"
-        ):
+    """A broken connection is told as one, a page as a wrong address."""
+    async with Upstream(answer) as upstream:
+        with pytest.raises(error, match=words):
             await ask(connections, upstream.endpoint)
 
 
@@ -378,13 +384,6 @@ async def test_error_with_status_200(connections: Connections) -> None:
             await ask(connections, upstream.endpoint)
     assert (refused.value.status, refused.value.error.code) == (200, "server_error")
     assert CANARY not in str(refused.value)
-
-
-async def test_answer_that_breaks_off(connections: Connections) -> None:
-    """Half a JSON answer is a broken connection, not an unreadable answer."""
-    async with Upstream(breaking(b'{"output": [')) as upstream:
-        with pytest.raises(ConnectionFailed, match="broke"):
-            await ask(connections, upstream.endpoint)
 
 
 async def test_stream_that_breaks_off(connections: Connections) -> None:
@@ -466,7 +465,9 @@ async def test_server_that_never_answers(connections: Connections) -> None:
         await upstream.left.wait()
 
 
-async def test_silent_stream(connections: Connections) -> None:
+async def test_limit_between_events_ends_a_silent_stream(
+    connections: Connections,
+) -> None:
     """A chunk alone is no event: only who reads them knows that one arrived."""
     async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(60):
         limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))

@@ -67,7 +67,9 @@ async def test_each_event_starts_the_limit_anew() -> None:
         (5.0, 5.0, "total_timeout"),
     ],
 )
-async def test_total(total: float, left: float, kind: TimeoutKind) -> None:
+async def test_nearest_limit_counts(
+    total: float, left: float, kind: TimeoutKind
+) -> None:
     """The nearest limit counts; none of the total means none."""
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=20.0, total=total))
     deadlines.event_arrived()
@@ -125,7 +127,7 @@ async def test_limit_that_passed() -> None:
     assert scope.expired()
 
 
-async def test_limits_by_default() -> None:
+async def test_silence_is_limited_by_default_and_length_is_not() -> None:
     """Silence always has a limit; a long answer has none."""
     limits = Timeouts()
     assert limits.first_event == limits.idle == 300.0

@@ -47,7 +47,9 @@ async def test_request_goes_through_the_proxy(
     assert request.headers["Authorization"] == f"Bearer {KEY}"
 
 
-async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None:
+async def test_proxy_connects_to_https_and_sees_nothing(
+    connections: Connections, tmp_path: Path
+) -> None:
     """It connects, and sees neither the key nor the words."""
     authority = trustme.CA()
     bundle = bundle_of(authority, tmp_path / "ca.pem")
@@ -80,7 +82,9 @@ async def test_credentials_go_to_the_proxy_alone(connections: Connections) -> No
 
 
 @pytest.mark.parametrize("base_url", ["http://model.test/v1", "https://model.test/v1"])
-async def test_proxy_that_refuses(connections: Connections, base_url: str) -> None:
+async def test_refusing_proxy_is_named_without_its_password(
+    connections: Connections, base_url: str
+) -> None:
     """The ending names the field, and does not quote the password."""
     async with (
         Upstream(ANSWER) as upstream,

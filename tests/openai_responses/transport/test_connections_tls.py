@@ -29,7 +29,7 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-async def test_unknown_authority(
+async def test_unknown_authority_is_refused(
     connections: Connections, authority: trustme.CA
 ) -> None:
     """It is refused, and nothing is sent."""

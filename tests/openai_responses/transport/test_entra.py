@@ -45,7 +45,8 @@ class Credential:
 @pytest.fixture
 def credential(monkeypatch: pytest.MonkeyPatch) -> Credential:
     """A server's identity."""
-    made, package = Credential(), ModuleType("azure.identity")
+    made = Credential()
+    package = ModuleType("azure.identity")
     vars(package)["DefaultAzureCredential"] = lambda: made
     monkeypatch.setitem(sys.modules, "azure", ModuleType("azure"))
     monkeypatch.setitem(sys.modules, "azure.identity", package)

@@ -28,7 +28,8 @@ MEGABYTE = 1 << 20
 
 def fed(pieces: Iterable[bytes], most: int = MAX_JSON_BYTES) -> tuple[int, int]:
     """Feed pieces until they are refused: how many bytes that took, and the peak held."""
-    decoder, taken = EventStreamDecoder(most), 0
+    decoder = EventStreamDecoder(most)
+    taken = 0
     gc.collect()
     tracemalloc.start()
     try:
@@ -189,7 +190,8 @@ class Work:
 
 def test_tiny_deltas_are_joined_once() -> None:
     """As many as arrived together."""
-    few, many = Work(50_000), Work(100_000)
+    few = Work(50_000)
+    many = Work(100_000)
 
     assert few.joins == many.joins == 1
     assert many.joined == TextDelta(0, "text", 0, "x" * 100_000)

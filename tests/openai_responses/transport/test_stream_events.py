@@ -101,7 +101,7 @@ def test_text_grows_by_deltas_and_ends_whole(
     assert done == TextDone(3, kind, number, "all")
 
 
-def test_items() -> None:
+def test_items_stay_the_dicts_that_came() -> None:
     """Items stay the dicts that came, with fields that nobody knows."""
     item = {**ITEM, "tomorrow": {"a": [1]}}
     assert typed(
@@ -113,7 +113,7 @@ def test_items() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "incomplete", "failed"])
-def test_endings(status: str) -> None:
+def test_response_has_three_ways_to_end(status: str) -> None:
     """A response has three ways to end."""
     event = typed(type=f"response.{status}", response=RESPONSE)
     assert event == FinalResponse(status, RESPONSE)
@@ -129,7 +129,7 @@ def test_both_shapes_of_error() -> None:
     )
 
 
-def test_annotation() -> None:
+def test_annotation_has_the_place_of_its_text() -> None:
     """Its place is that of the text it is about; the type allows it to be null."""
     name = "response.output_text.annotation.added"
     note = {"type": "url_citation", "url": "https://a.example"}
@@ -139,7 +139,7 @@ def test_annotation() -> None:
     assert typed(type=name, **place, annotation=None) is None
 
 
-def test_sketch() -> None:
+def test_partial_picture_has_its_format() -> None:
     """A picture as far as it is drawn, with its format where it is told."""
     name = "response.image_generation_call.partial_image"
     drawn = {"output_index": 2, "partial_image_index": 1, "partial_image_b64": "aGk="}
@@ -153,7 +153,7 @@ def test_sketch() -> None:
 @pytest.mark.parametrize(
     "name", ["keepalive", "response.created", "response.aura.delta", "", "[DONE]"]
 )
-def test_other_events(name: str) -> None:
+def test_unknown_events_mean_nothing(name: str) -> None:
     """They mean nothing."""
     assert typed(type=name) is None
 
@@ -192,7 +192,7 @@ def test_name_on_the_event_line() -> None:
         '{"type": "response.completed", "response": null}',
     ],
 )
-def test_malformed(text: str) -> None:
+def test_unreadable_event_is_refused_without_a_quotation(text: str) -> None:
     """What cannot be read is refused, and the refusal quotes nothing of it."""
     with pytest.raises(MalformedEvent) as refused:
         parse_event(ServerSentEvent("", text))

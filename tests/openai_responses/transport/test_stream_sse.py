@@ -29,7 +29,7 @@ def bytewise(text: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_line_ends(end: bytes) -> None:
+def test_all_three_line_ends_are_read(end: bytes) -> None:
     """All three line ends of the standard are read, whole and byte by byte."""
     text = end.join([b"event: a", b"data: 1", b"", b"data: 2", b"", b""])
     expected = [event("1", "a"), event("2")]
@@ -54,7 +54,7 @@ def test_line_ends(end: bytes) -> None:
         ("data: a\u2028b\u0085c\n\n".encode(), "a\u2028b\u0085c"),
     ],
 )
-def test_fields(text: bytes, data: str) -> None:
+def test_each_kind_of_line_does_what_the_standard_says(text: bytes, data: str) -> None:
     """Each kind of line does what the standard says, and only its line ends count."""
     assert decoded(text) == [event(data)]
     assert decoded(*bytewise(text)) == [event(data)]
@@ -184,7 +184,8 @@ def work_for(megabytes: int) -> Work:
 
 def test_long_line_is_joined_once() -> None:
     """A line of megabytes costs one copy, not one for each piece that arrives."""
-    short, long = work_for(1), work_for(4)
+    short = work_for(1)
+    long = work_for(4)
     assert (short.joins, short.glued) == (long.joins, long.glued)
     assert short.joins <= 3
     assert short.glued == 0

@@ -14,6 +14,7 @@ from owui_chat.input.attachments import (
     part_or_note,
     question_index,
     resolve_images,
+    svg_notice,
 )
 from owui_chat.messages import (
     AssistantText,
@@ -84,32 +85,23 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
 # ----------------------------------------------------------------- where it stands
 
 
-def test_each_message_has_its_own_files() -> None:
+@pytest.mark.parametrize(
+    ("questions", "last", "files"),
+    [
+        (3, "q2", {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}),
+        (1, "q0", {0: ["a.pdf"]}),
+        (2, "q2", {2: ["b.pdf", "c.pdf"]}),
+    ],
+    ids=["whole chat", "earlier turn", "oldest left out by the host"],
+)
+def test_each_message_has_its_own_files(
+    questions: int, last: str, files: dict[int, list[str]]
+) -> None:
     """By the chain of messages that leads to the one asked."""
     messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
     messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
 
-    found = attached(chat_of(3), messages, {"user_message_id": "q2"})
-
-    assert found == {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}
-
-
-def test_earlier_turns_find_them_at_the_same_place() -> None:
-    """What was sent stays the beginning of what is sent."""
-    messages = tree([pdf("a.pdf")], [], [pdf("b.pdf")])
-
-    found = attached(chat_of(1), messages, {"user_message_id": "q0"})
-
-    assert found == {0: ["a.pdf"]}
-
-
-def test_messages_that_the_host_left_out_are_missing_in_front() -> None:
-    """A chat that was compacted begins later."""
-    messages = tree([pdf("a.pdf")], [pdf("b.pdf")], [pdf("c.pdf")])
-
-    found = attached(chat_of(2), messages, {"user_message_id": "q2"})
-
-    assert found == {0: ["b.pdf"], 2: ["c.pdf"]}
+    assert attached(chat_of(questions), messages, {"user_message_id": last}) == files
 
 
 def test_wish_how_to_answer_anew_has_no_files() -> None:
@@ -152,6 +144,37 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
 def test_request_without_files_has_no_attachments(metadata: Json) -> None:
     """Most have none."""
     assert attached(chat_of(1), {}, metadata) == {}
+
+
+def test_attachment_without_a_name_has_an_empty_one() -> None:
+    nameless = {**pdf("a.pdf"), "name": None}
+
+    found = attached(chat_of(1), tree([nameless]), {"user_message_id": "q0"})
+
+    assert found == {0: [""]}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        ([], ""),
+        (["application/pdf"], ""),
+        (["image/svg+xml"], "a0"),
+        (["image/svg+xml", "image/png", "image/svg+xml"], "a0, a2"),
+    ],
+)
+def test_attached_svg_is_announced_as_text(kinds: list[str], told: str) -> None:
+    """The page attaches it as a file, and the host sends its source."""
+    files = [pdf(f"a{n}", content_type=kind) for n, kind in enumerate(kinds)]
+    metadata = {"user_message_id": "q0"}
+    messages = tree(files)
+    parts = attach_stored_messages(chat_of(1), messages, metadata)
+
+    notice = svg_notice(attach_files(parts, messages, metadata))
+
+    assert notice.partition(" as text")[0] == (
+        f"The model reads {told}" if told else ""
+    )
 
 
 def test_what_counts_as_attached() -> None:

@@ -21,29 +21,21 @@ OFFICE = "application/vnd.openxmlformats-officedocument"
         ("notes.xyz", "text/x-strange", "text/x-strange"),
         ("a.docx", "", f"{OFFICE}.wordprocessingml.document"),
         ("a.xlsx", "", f"{OFFICE}.spreadsheetml.sheet"),
+        # What is no document; the host may know what to do with it.
+        ("a.zip", "application/zip", ""),
+        ("a.mp3", "audio/mpeg", ""),
+        ("a.png", "image/png", ""),
+        ("a", "", ""),
+        ("", "", ""),
     ],
 )
-def test_type_of_a_document(name: str, declared: str, kind: str) -> None:
-    """The name first, then what was declared."""
+def test_type_comes_from_the_name_then_from_what_was_declared(
+    name: str, declared: str, kind: str
+) -> None:
     assert document_type(name, declared) == kind
 
 
-@pytest.mark.parametrize(
-    ("name", "declared"),
-    [
-        ("a.zip", "application/zip"),
-        ("a.mp3", "audio/mpeg"),
-        ("a.png", "image/png"),
-        ("a", ""),
-        ("", ""),
-    ],
-)
-def test_what_is_no_document(name: str, declared: str) -> None:
-    """The host may know what to do with it."""
-    assert document_type(name, declared) == ""
-
-
-def test_part_of_a_content() -> None:
+def test_document_part_holds_the_bytes_and_the_name() -> None:
     """The bytes inside, under the name that people know."""
     assert document_part("a.pdf", "application/pdf", PDF) == {
         "type": "input_file",

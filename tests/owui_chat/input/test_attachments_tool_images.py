@@ -142,24 +142,24 @@ def test_earlier_outputs_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("before", "message"),
     [
-        made_up(PIXEL, words="What is this?"),
-        made_up(),
-        UserMessage({"type": "message", "role": "user", "content": []}),
-        UserMessage({**made_up(PIXEL).item, "role": "developer"}),
+        (returned("1"), made_up(PIXEL, words="What is this?")),
+        (returned("1"), made_up()),
+        (
+            returned("1"),
+            UserMessage({"type": "message", "role": "user", "content": []}),
+        ),
+        (returned("1"), UserMessage({**made_up(PIXEL).item, "role": "developer"})),
+        (AssistantText("x"), made_up(PIXEL)),
     ],
+    ids=["own words", "no picture", "no content", "developer", "no output before it"],
 )
-def test_other_messages_stay(message: UserMessage) -> None:
+def test_messages_that_the_host_did_not_make_stay(
+    before: ChatPart, message: UserMessage
+) -> None:
     """A person may show a picture right after a tool."""
-    parts: list[ChatPart] = [returned("1"), message]
-
-    assert add_tool_images(parts, {}) == parts
-
-
-def test_made_up_message_without_an_output_stays() -> None:
-    """Somebody wrote it himself."""
-    parts: list[ChatPart] = [AssistantText("x"), made_up(PIXEL)]
+    parts = [before, message]
 
     assert add_tool_images(parts, {}) == parts
 

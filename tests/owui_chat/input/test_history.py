@@ -93,13 +93,25 @@ BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
 # ---------------------------------------------------------------- reasoning
 
 
-def test_reasoning_stands_before_the_text_it_belongs_to() -> None:
-    """Turn 2 sends what turn 1 received, byte for byte."""
-    chat: list[ChatPart] = [asked("Hi"), marked(A, "Hello."), asked("And now?")]
+@pytest.mark.parametrize(
+    ("shown", "sent"),
+    [
+        (
+            [marked(A, "Hello."), asked("And now?")],
+            [SEALED, answer("Hello."), asked("And now?").item],
+        ),
+        ([marked(A, "Once upon")], [SEALED, answer("Once upon")]),
+        ([marked(A, ""), asked("And now?")], [asked("And now?").item]),
+    ],
+    ids=["second turn", "answer that goes on", "text deleted"],
+)
+def test_reasoning_stands_before_the_text_it_belongs_to(
+    shown: list[ChatPart], sent: list[Item]
+) -> None:
+    """Byte for byte what was received; never in front of nothing."""
+    items = built([asked("Hi"), *shown], kept(A, reasoning("1")))
 
-    items = built(chat, kept(A, reasoning("1")))
-
-    assert items == [asked("Hi").item, SEALED, answer("Hello."), asked("And now?").item]
+    assert items == [asked("Hi").item, *sent]
 
 
 def test_records_hold_their_own_when_the_host_joins_texts() -> None:
@@ -137,15 +149,6 @@ def test_without_a_reader_no_reasoning_is_sent() -> None:
     items = build_input([marked(A, "Hello.")], records, None)
 
     assert items == [answer("Hello.", phase="final_answer")]
-
-
-def test_reasoning_in_front_of_nothing_is_not_sent() -> None:
-    """The user deleted the text behind the marker."""
-    chat: list[ChatPart] = [asked("Hi"), marked(A, ""), asked("And now?")]
-
-    items = built(chat, kept(A, reasoning("1")))
-
-    assert items == [asked("Hi").item, asked("And now?").item]
 
 
 def test_reasoning_without_its_seal_is_not_sent() -> None:
@@ -275,15 +278,6 @@ def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
     ]
 
 
-def test_history_may_end_on_an_answer() -> None:
-    """The user asked to continue."""
-    chat: list[ChatPart] = [asked("Hi"), marked(A, "Once upon")]
-
-    items = built(chat, kept(A, reasoning("1")))
-
-    assert items == [asked("Hi").item, SEALED, answer("Once upon")]
-
-
 # ---------------------------------------------------------------- markers
 
 
@@ -355,11 +349,11 @@ def test_call_is_sent_once_in_its_kept_bytes() -> None:
     ]
 
 
-def test_parallel_calls_stand_before_their_outputs() -> None:
-    """As they came."""
+@pytest.mark.parametrize("cards", [("1", "2"), ("2", "1")])
+def test_parallel_calls_stand_before_their_outputs(cards: tuple[str, str]) -> None:
+    """In the kept order, which is the model's, whatever that of the cards is."""
     chat: list[ChatPart] = [
-        called("1"),
-        called("2"),
+        *map(called, cards),
         returned("1"),
         returned("2"),
         marked(A, "Done."),
@@ -465,22 +459,6 @@ def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -
         output(left),
         answer("Done."),
     ]
-
-
-def test_cards_in_another_order_are_each_sent_once() -> None:
-    """The kept order is the one of the model."""
-    chat: list[ChatPart] = [
-        called("2"),
-        called("1"),
-        returned("1"),
-        returned("2"),
-        marked(A, "Done."),
-    ]
-
-    items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
-
-    calls = [strip_for_replay(call("1")), strip_for_replay(call("2"))]
-    assert items == [SEALED, *calls, output("1"), output("2"), answer("Done.")]
 
 
 @pytest.mark.parametrize(

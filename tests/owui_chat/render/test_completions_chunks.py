@@ -148,33 +148,35 @@ def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
     assert said(after) == "Rain.\n\nI look."
 
 
-def test_thoughts_and_words_are_told_apart() -> None:
-    """Reasoning has a delta of its own."""
-    deltas = deltas_of(reasoning("1", "Hm."), message("1", "Rain."))
-
-    assert said(deltas, "reasoning_content") == "Hm."
-    assert said(deltas) == "Rain."
+TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
 
 
-def test_parts_of_a_thought_stand_apart() -> None:
-    """Each is a paragraph; so are two thoughts."""
-    parts = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+@pytest.mark.parametrize(
+    ("items", "thought", "text"),
+    [
+        ([reasoning("1", "Hm."), message("1", "Rain.")], "Hm.", "Rain."),
+        (
+            [{**reasoning("1"), "summary": TWO_PARTS}, reasoning("2", "Three")],
+            "One\n\nTwo\n\nThree",
+            "",
+        ),
+        (
+            [message("1", "One"), reasoning("1", "Hm."), message("2", "Two")],
+            "Hm.",
+            "One\n\nTwo",
+        ),
+        ([refusal("1", "I can't.")], "", "I can't."),
+    ],
+    ids=["both", "parts of thoughts", "two messages", "refusal"],
+)
+def test_thoughts_and_text_have_deltas_of_their_own(
+    items: list[Item], thought: str, text: str
+) -> None:
+    """Each part is a paragraph; a refusal is there to be read."""
+    deltas = deltas_of(*items)
 
-    deltas = deltas_of({**reasoning("1"), "summary": parts}, reasoning("2", "Three"))
-
-    assert said(deltas, "reasoning_content") == "One\n\nTwo\n\nThree"
-
-
-def test_messages_of_one_run_stand_apart() -> None:
-    """They are paragraphs of one answer."""
-    deltas = deltas_of(message("1", "One"), reasoning("1"), message("2", "Two"))
-
-    assert said(deltas) == "One\n\nTwo"
-
-
-def test_refusal_is_text() -> None:
-    """There to be read."""
-    assert said(deltas_of(refusal("1", "I can't."))) == "I can't."
+    assert said(deltas, "reasoning_content") == thought
+    assert said(deltas) == text
 
 
 def test_calls_come_whole_and_are_counted() -> None:
@@ -251,13 +253,6 @@ def test_failure_is_an_error_without_a_reason() -> None:
     assert error == error_chunk(CUT.sentence)
     assert counted["choices"] == []
     assert counted["usage"]["total_tokens"] == 15
-
-
-def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
-    """Clients know its reason."""
-    [chunk] = chunks_of([RunDone(ending_of_incomplete("max_output_tokens"))])
-
-    assert chunk["choices"][0]["finish_reason"] == "length"
 
 
 def test_note_is_nothing_to_a_plain_caller() -> None:

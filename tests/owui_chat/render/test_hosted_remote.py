@@ -137,7 +137,7 @@ def test_a_call_that_failed_shows_why(
         ("mcp-parallel", ["clocks offers 1 tool."]),
         (
             "mcp-unlisted",
-            ["clocks did not list its tools: the answer goes on without them."],
+            ["clocks did not list its tools: the answer continues without them."],
         ),
     ],
 )

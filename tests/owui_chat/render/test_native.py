@@ -572,7 +572,7 @@ def test_call_of_an_answer_that_broke_off_is_closed(
 
     assert (called["status"], returned["status"]) == ("incomplete", "failed")
     assert returned["call_id"] == called["call_id"]
-    assert "broke off" in returned["output"][0]["text"]
+    assert "interrupted" in returned["output"][0]["text"]
     assert [called, returned] == view.items
     assert host_functions.convert(view.items) == []
     assert chunks[-1] == error_chunk(CUT.sentence)

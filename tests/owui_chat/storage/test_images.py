@@ -129,31 +129,25 @@ def test_only_pictures_that_the_answers_name_are_wanted() -> None:
     ) == ["f-1"]
 
 
-def test_stored_picture_goes_back_at_its_place() -> None:
-    """The reasoning that led to it stays in front of it."""
-    records = restore_images(records_of(reasoning("1"), KEPT), {"f-1": "AAAA"})
+@pytest.mark.parametrize(
+    ("held", "pictures"),
+    [({"f-1": "AAAA"}, [PICTURE]), ({}, [])],
+    ids=["readable", "lost"],
+)
+def test_stored_picture_goes_back_at_its_place(
+    held: dict[str, str], pictures: list[Item]
+) -> None:
+    """The reasoning that led to it stays in front of it, and of the text without it."""
+    records = restore_images(records_of(reasoning("1"), KEPT), held)
 
     items = build_input(
         [AssistantText(f"{format_marker('items', A)}There.")], records, ORIGIN
     )
 
-    assert [item.get("role", item["type"]) for item in items] == [
-        "reasoning",
-        "user",
-        "assistant",
-    ]
-    assert items[1] == PICTURE
-
-
-def test_picture_that_nobody_can_read_is_left_out() -> None:
-    """The rest is as valid as before."""
-    records = restore_images(records_of(reasoning("1"), KEPT), {})
-
-    items = build_input(
-        [AssistantText(f"{format_marker('items', A)}There.")], records, ORIGIN
-    )
-
-    assert [item["type"] for item in items] == ["reasoning", "message"]
+    thought, *found, said = items
+    assert thought["type"] == "reasoning"
+    assert found == pictures
+    assert said["role"] == "assistant"
 
 
 def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:

@@ -151,21 +151,18 @@ def test_remark_that_says_nothing_is_not_kept() -> None:
     assert kept == [[strip_for_replay(reasoning("1"))]]
 
 
-def test_second_message_in_a_row_is_kept_apart() -> None:
-    """The host joins neighbors by a newline."""
-    assert payloads(message("1", "One"), message("2", "Two")) == [[STUB]]
-
-
 @pytest.mark.parametrize(
     "between",
     [
-        {**search("1"), "status": "in_progress"},
-        without(reasoning("1"), "encrypted_content"),
+        [],
+        [{**search("1"), "status": "in_progress"}],
+        [without(reasoning("1"), "encrypted_content")],
     ],
+    ids=["nothing", "open search", "unsealed reasoning"],
 )
-def test_what_is_not_kept_does_not_part_messages(between: Item) -> None:
-    """The host leaves it out and joins what stands around it."""
-    assert payloads(message("1", "One"), between, message("2", "Two")) == [[STUB]]
+def test_second_message_in_a_row_is_kept_apart(between: list[Item]) -> None:
+    """The host joins neighbors by a newline, and leaves out what is not kept."""
+    assert payloads(message("1", "One"), *between, message("2", "Two")) == [[STUB]]
 
 
 @pytest.mark.parametrize(

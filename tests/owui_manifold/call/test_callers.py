@@ -103,9 +103,16 @@ async def test_what_shapes_the_own_answer_is_the_callers(
 
 
 @pytest.mark.parametrize(
-    "name", ["max_tokens", "max_completion_tokens", "max_output_tokens"]
+    ("name", "asked"),
+    [
+        ("max_tokens", 5000),
+        ("max_completion_tokens", 5000),
+        ("max_output_tokens", 5000),
+        ("max_tokens", "5000"),
+        ("max_tokens", 5000.0),
+        ("max_tokens", "5e3"),
+    ],
 )
-@pytest.mark.parametrize("asked", [5000, "5000", 5000.0, "5e3"])
 async def test_the_longest_answer_is_the_administrators(
     pipe: Pipe, sim: Simulator, host: StandInHost, name: str, asked: Any
 ) -> None:

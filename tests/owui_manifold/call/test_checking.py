@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio
         ({"EXTRA_HEADERS": "X-Team: blue"}, "EXTRA_HEADERS is not a JSON object"),
         ({"BASE_URL": "ftp://example"}, "is not an http or https address"),
         ({"MODEL_OVERRIDES_JSON": "{"}, "MODEL_OVERRIDES_JSON"),
-        ({"USER_API_KEYS": "required"}, "API key of your own"),
+        ({"USER_API_KEYS": "required"}, "your own OpenAI API key"),
         ({"AUTH": "entra_id"}, "needs the filter openai_responses_administration"),
     ],
     ids=["key", "headers", "address", "models", "own key", "entra"],

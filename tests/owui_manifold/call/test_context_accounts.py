@@ -58,7 +58,7 @@ def test_users_own_key_is_used_where_it_is_allowed(
 
 def test_required_own_key_is_asked_for() -> None:
     """The sentence says where to put it."""
-    with pytest.raises(InvalidRequest, match="slider icon beside the chat input"):
+    with pytest.raises(InvalidRequest, match="slider icon next to the chat input"):
         headers("required", UserValves())
 
 
@@ -118,7 +118,7 @@ async def test_nothing_is_sent_without_a_required_key(
     [told] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
     title = await result_of(pipe, chat("Hi"), **given(""), __task__="title_generation")
 
-    assert told.startswith("This pipe wants an OpenAI API key of your own.")
+    assert told.startswith("This pipe needs your own OpenAI API key.")
     assert title["choices"][0]["message"]["content"] == ""
     assert sim.requests == []
 

@@ -6,9 +6,10 @@ import pytest
 
 from openai_responses.audit import AuditedRequest
 from owui_manifold.call.log import RunLog
+from shells.answer_log import LogLevel
 
 NAME = "openai_responses_manifold"
-LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LEVELS: list[LogLevel] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 CANARY = "sk-canary-7c1e5f"
 PASSWORD = "tuesday afternoon"
 
@@ -32,7 +33,7 @@ def written(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("threshold", LEVELS)
 def test_servers_log_gets_what_reaches_the_level(
-    threshold: str, caplog: pytest.LogCaptureFixture
+    threshold: LogLevel, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The server's log gets what reaches it; the run keeps every line."""
     caplog.set_level("CRITICAL", NAME)  # the logger's own level does not count

@@ -28,7 +28,7 @@ def read(*rows: Any) -> RemoteServers:
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "[]"])
-def test_no_servers(text: str) -> None:
+def test_empty_text_means_no_servers(text: str) -> None:
     """Nothing is offered and nothing is wrong."""
     assert read_servers(text) == RemoteServers()
 
@@ -122,7 +122,7 @@ def test_two_servers_of_one_label() -> None:
     "text",
     ["[{", "clocks", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
 )
-def test_what_is_no_json(text: str) -> None:
+def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> None:
     """Nothing is offered; the sentence says where it is wrong and quotes nothing."""
     found = read_servers(text)
 
@@ -132,7 +132,7 @@ def test_what_is_no_json(text: str) -> None:
     assert "clocks" not in complaint
 
 
-def test_keys_that_are_not_known() -> None:
+def test_unknown_keys_are_named_and_not_sent() -> None:
     """They are named, not sent; a `type` that says what it is anyway is let be."""
     found = read({"type": "mcp", **CLOCKS, "token": "hush", "url": "x"})
 

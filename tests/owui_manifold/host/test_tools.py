@@ -534,7 +534,7 @@ async def test_hung_tools_of_one_user_take_no_thread_of_another(
 
     assert all("did not finish within 0.05 s" in str(one.output) for one in hung)
     assert refused.failed
-    assert "8 earlier calls still run" in str(refused.output)
+    assert "8 earlier calls are still running" in str(refused.output)
     assert "Tell the user" in str(refused.output)
     assert str(other.output).startswith("Rain in Bern")
 

@@ -18,10 +18,10 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import (
-    build_task_request,
     is_as_configured,
     repair_scope,
 )
+from owui_manifold.prepare.tasks import build_task_request
 from runs.sample import message, reasoning
 from stand_in.host import Row, StandInHost
 from stand_in.signing import SIGN

@@ -70,7 +70,7 @@ async def test_model_without_a_successor_is_asked_as_it_is(
 
     [message] = errors(chunks)
     assert message.startswith("The model o1-pro does not exist")
-    assert "OpenAI has switched it off and recommends GPT-5.6 Sol pro." in message
+    assert "OpenAI has shut it down and recommends GPT-5.6 Sol pro." in message
     assert [request.status for request in sim.requests] == [404]
 
 

@@ -257,7 +257,9 @@ async def test_only_a_clear_yes_counts(pipe: Pipe, sim: Simulator, answer: Any) 
     assert sim.requests[1].body["input"][-1]["approve"] is False
 
 
-async def test_callers_without_a_person(pipe: Pipe, sim: Simulator) -> None:
+async def test_calls_are_denied_where_nobody_can_be_asked(
+    pipe: Pipe, sim: Simulator
+) -> None:
     """Over plain HTTP nobody can be asked: it is a no, and the answer comes."""
     with_servers(pipe, valve(CLOCKS))
     streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
@@ -270,7 +272,7 @@ async def test_callers_without_a_person(pipe: Pipe, sim: Simulator) -> None:
     assert "tool_calls" not in choice["message"]
 
 
-async def test_a_page_that_does_not_stream(pipe: Pipe, sim: Simulator) -> None:
+async def test_page_without_streaming_is_asked_too(pipe: Pipe, sim: Simulator) -> None:
     """It is asked as well, and the cards are stored."""
     with_servers(pipe, valve(CLOCKS))
     body, page = chat("sim:mcp-approval"), Page(True)

@@ -10,7 +10,7 @@ import pytest
 from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
 from calls.valves import expert
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
-from openai_responses.errors import ApiError, InvalidRequest
+from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Usage
 from owui_manifold.call.context import Caller, CheckedCall
@@ -19,7 +19,6 @@ from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import (
     report_end,
-    report_exception,
     report_request,
 )
 from runs.sample import message
@@ -101,7 +100,7 @@ async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
     ]
 
 
-async def test_request_of_a_plain_caller(host: StandInHost) -> None:
+async def test_plain_callers_request_is_described(host: StandInHost) -> None:
     """Nothing is kept, nothing is streamed."""
     prepared = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
 
@@ -257,20 +256,6 @@ async def test_a_server_that_said_nothing_is_not_quoted(
 
     assert sentence == f"{CUT.sentence} (Error id: {RUN_ID})"
     assert "The server said" not in caplog.text
-
-
-async def test_refusal_of_ours_is_told_with_the_same_id(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """In the chat and in the log."""
-    question = asked()
-
-    sentence = report_exception(question.log, InvalidRequest("No key yet."))
-
-    assert sentence == f"No key yet. (Error id: {RUN_ID})"
-    [record] = caplog.records
-    assert record.levelname == "WARNING"
-    assert record.getMessage() == f"{RUN_ID} nothing was sent: No key yet."
 
 
 # ---------------------------------------------------------------- audit log

@@ -10,7 +10,7 @@ from openai_responses.errors import InvalidRequest
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import build_task_request
+from owui_manifold.prepare.tasks import build_task_request
 from owui_manifold.present.notices import notices_of
 from stand_in.host import StandInHost
 

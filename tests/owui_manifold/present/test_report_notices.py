@@ -87,7 +87,7 @@ async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> 
     first, second, third = await lines(pipe, openai_responses=told)
 
     assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
-    assert second.startswith("The switches of the composer do nothing: ")
+    assert second.startswith("The switches next to the chat input have no effect: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
     assert await lines(pipe, USER, openai_responses=told) == []
 

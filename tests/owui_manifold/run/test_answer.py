@@ -151,7 +151,7 @@ async def test_answer_is_whole_where_the_host_stores_nothing(
     assert isinstance(pairs[-1][0], RunDone)
     assert pairs[-1][0].ending.kind == "completed"
     assert host.kept == {}
-    assert "Open WebUI refused to store" in call.log.text()
+    assert "Open WebUI could not store" in call.log.text()
 
 
 @pytest.mark.parametrize("refusals", [1, 3])

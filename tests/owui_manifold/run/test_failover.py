@@ -34,8 +34,8 @@ NATIVE: Json = {
 }
 PLAIN: Json = {**NATIVE, "__metadata__": {}}
 ADMIN: Json = {**NATIVE, "__user__": {**USER, "role": "admin"}}
-LOST = "The earlier reasoning of this chat is at another server or account."
-NEXT = "The next one that an administrator named is asked."
+LOST = "The earlier reasoning of this chat belongs to another server or account."
+NEXT = "The server did not answer: asking the next one."
 
 
 @pytest_asyncio.fixture
@@ -322,6 +322,6 @@ async def test_check_names_the_server_of_the_administrator(
 
     told = stored(await chunks_of(pipe, chat("/check"), **ADMIN))
 
-    assert "tried with GPT-5.6 Sol at 127.0.0.1" in told
+    assert "tested with GPT-5.6 Sol at 127.0.0.1" in told
     assert "✅ **A small request**" in told
     assert other.requests

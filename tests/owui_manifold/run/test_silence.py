@@ -55,7 +55,7 @@ async def test_a_silence_is_told_now_and_then(
     assert len(closings(chunks)) == 1
 
 
-async def test_a_silence_that_does_not_end(pipe: Pipe) -> None:
+async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
     """The line goes with the answer, which has a sentence of its own."""
     page = Page()
 

@@ -230,7 +230,7 @@ async def test_answer_ends_between_rounds_a_tenth_above(
         assert len({item["call_id"] for item in done if item["type"] == kind}) == 1
 
 
-async def test_models_efforts_and_tools(
+async def test_rules_restrict_models_efforts_and_tools(
     limited: Pipe, host: StandInHost, sim: Simulator
 ) -> None:
     """A model is refused, an effort lowered, a tool left out."""
@@ -266,7 +266,7 @@ async def test_broken_rule_closes_but_for_administrators(
     """Who are told of it above the answer."""
     limit(host, {"mony": 5})
 
-    assert "A rule of USER_LIMITS_JSON about you cannot be" in await refusal(limited)
+    assert "A rule of USER_LIMITS_JSON that applies to you is" in await refusal(limited)
     chunks = await chunks_of(limited, chat("Hi"), **ADMIN)
     assert not errors(chunks)
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
@@ -298,7 +298,7 @@ async def test_what_could_not_be_written_is_written_later(
     database.failing = 1
     chunks = await chunks_of(limited, chat("Hi"), **ADMIN)
 
-    assert any("What users use is not counted" in line for line in statuses(chunks))
+    assert any("Usage is not counted" in line for line in statuses(chunks))
     await until_written(administration)
     [row] = await counted(administration, "admin")
     assert row.requests == 2
@@ -372,7 +372,7 @@ async def test_an_address_draws_nothing_in_the_table(
         assert text.count("```") == (2 if "csv" in words else 0)
 
 
-async def test_usage_without_a_stream(limited: Pipe) -> None:
+async def test_usage_is_answered_without_a_stream(limited: Pipe) -> None:
     """A client over HTTP gets the same."""
     result = await result_of(limited, chat("/usage"), **{**NATIVE, "__metadata__": {}})
 

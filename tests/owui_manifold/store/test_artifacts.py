@@ -109,7 +109,7 @@ async def test_caller_over_http_stores_no_picture(
     assert (cards(events), host.files.rows) == ([], {})
 
 
-async def test_picture_that_the_host_refuses(
+async def test_refused_picture_is_reported_and_not_kept(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Is told of, not kept, and stops nothing."""
@@ -140,7 +140,7 @@ async def test_files_of_code_are_fetched_and_linked(
     assert "notes" not in card
 
 
-async def test_picture_in_the_output_of_code(
+async def test_picture_in_the_output_of_code_is_stored(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Is stored from the address that holds it."""

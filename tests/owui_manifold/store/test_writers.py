@@ -180,7 +180,7 @@ async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> Non
     host.chats.refusing = inf
     await writer.write(record("1"))
     await writer.finish()
-    assert "Open WebUI refused to store" in log.text()
+    assert "Open WebUI could not store" in log.text()
 
     host.chats.refusing = 2
     await writer.finish()

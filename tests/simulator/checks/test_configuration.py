@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from simulator import Simulator
+from upstream.simulated import Client, bare
 
 pytestmark = pytest.mark.asyncio
 
 USER = {"type": "message", "role": "user", "content": "Hello"}
 MORE = {"type": "message", "role": "user", "content": "Go on"}
 LONG = {"role": "user", "content": "rain " * 1200}
-SOL, LAST = "gpt-6.1-sol", "gpt-6.2-sol"
+SOL = "gpt-6.1-sol"
+LAST = "gpt-6.2-sol"
 OLD = "gpt-5.6-sol"
 SCHEMA = {
     "type": "object",
@@ -47,22 +49,8 @@ def added(*tools: Any, role: str = "developer") -> dict[str, Any]:
 
 def allowed(*tools: Any, mode: str = "auto") -> dict[str, Any]:
     """Return a choice that leaves all other tools out."""
-    named = [{k: one[k] for k in ("type", "name") if k in one} for one in tools]
+    named = [{k: tool[k] for k in ("type", "name") if k in tool} for tool in tools]
     return {"type": "allowed_tools", "mode": mode, "tools": named}
-
-
-def bare(items: list[Any]) -> list[Any]:
-    """Return output items without ids and states."""
-    return [
-        {k: v for k, v in item.items() if k not in ("id", "status")} for item in items
-    ]
-
-
-async def refused(client: Any, items: Any, **more: Any) -> Any:
-    """Send items and return the error of the 400."""
-    heard = await client.post(client.body(items, **{"model": SOL, **more}))
-    assert heard.status == 400, heard.raw
-    return heard.error
 
 
 UPDATES = [
@@ -86,25 +74,27 @@ UPDATES = [
 
 @pytest.mark.parametrize(("items", "more", "words"), UPDATES)
 async def test_updates_that_are_refused(
-    client: Any, items: Any, more: Any, words: str
+    client: Client, items: Any, more: Any, words: str
 ) -> None:
     """In the words of the reports, where there are any."""
-    assert (await refused(client, items, **more))["message"].startswith(words)
+    assert (await client.refused(**{"model": SOL, "input": items, **more}))[
+        "message"
+    ].startswith(words)
 
 
 @pytest.mark.parametrize("kind", ["configuration_update", "additional_tools"])
-async def test_other_servers_do_not_know_the_items(client: Any, kind: str) -> None:
+async def test_other_servers_do_not_know_the_items(client: Client, kind: str) -> None:
     """They list the types that they know."""
     item = update("low") if kind == "configuration_update" else added(function())
     client.headers = {"X-Simulator-Profile": "azure"}
-    error = await refused(client, [item, USER])
+    error = await client.refused(model=SOL, input=[item, USER])
 
     assert error["message"].startswith(f"Invalid value: '{kind}'. Supported values are")
     assert f"'{kind}', " not in error["message"]
     assert error["param"] == "input[0].type"
 
 
-async def test_an_update_holds_from_its_place_on(client: Any) -> None:
+async def test_an_update_holds_from_its_place_on(client: Client) -> None:
     """Until the next one; each setting for itself."""
     items = [USER, update("high", JSON), MORE, update("low"), MORE]
     heard = await client.ask(items, model=SOL, reasoning={"effort": "medium"})
@@ -114,7 +104,7 @@ async def test_an_update_holds_from_its_place_on(client: Any) -> None:
     assert heard.body["text"]["format"] == settled
 
 
-async def test_an_effort_of_none_ends_the_reasoning(client: Any) -> None:
+async def test_an_effort_of_none_ends_the_reasoning(client: Client) -> None:
     """The model thinks as the newest update says."""
     heard = await client.ask([USER, update("none"), MORE], model="gpt-6-luna")
 
@@ -123,7 +113,7 @@ async def test_an_effort_of_none_ends_the_reasoning(client: Any) -> None:
 
 @pytest.mark.parametrize("model", [SOL, LAST])
 async def test_appended_settings_keep_cache_and_reasoning(
-    client: Any, model: str
+    client: Client, model: str
 ) -> None:
     """The same change at request level costs both, from 6.2 on."""
     first = await client.ask([LONG], model=model, reasoning={"effort": "low"})
@@ -178,15 +168,17 @@ TOOLS = [
 
 @pytest.mark.parametrize(("items", "more", "words"), TOOLS)
 async def test_tools_that_are_refused(
-    client: Any, items: Any, more: Any, words: str
+    client: Client, items: Any, more: Any, words: str
 ) -> None:
     """An item's tools count with those of the request."""
-    assert (await refused(client, items, **more))["message"].startswith(words)
+    assert (await client.refused(**{"model": SOL, "input": items, **more}))[
+        "message"
+    ].startswith(words)
 
 
 @pytest.mark.parametrize("model", [SOL, LAST])
 async def test_call_of_an_added_tool_goes_back_with_its_namespace(
-    client: Any, model: str
+    client: Client, model: str
 ) -> None:
     """It comes without one, is refused so, and nothing before is lost."""
     first = await client.ask([LONG], model=model)
@@ -198,7 +190,7 @@ async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
     named_call = {**call, "namespace": "look_up"}
     named = await client.ask([*items, *before, named_call, output], **more)
-    error = await refused(client, [*items, *before, call, output], **more)
+    error = await client.refused(input=[*items, *before, call, output], **more)
 
     assert "namespace" not in call
     assert "I called `look_up`" in named.text
@@ -210,7 +202,7 @@ async def test_call_of_an_added_tool_goes_back_with_its_namespace(
 
 
 async def test_an_older_model_names_the_namespace_of_an_added_tool(
-    client: Any,
+    client: Client,
 ) -> None:
     """The call is refused without it."""
     items = [added(function()), {"role": "user", "content": "sim:tool"}]
@@ -219,7 +211,9 @@ async def test_an_older_model_names_the_namespace_of_an_added_tool(
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
     await client.ask([*items, *before, call, output], model="gpt-5.4")
     without = {key: one for key, one in call.items() if key != "namespace"}
-    error = await refused(client, [*items, *before, without, output], model="gpt-5.4")
+    error = await client.refused(
+        input=[*items, *before, without, output], model="gpt-5.4"
+    )
 
     assert call["namespace"] == "look_up"
     assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
@@ -227,7 +221,9 @@ async def test_an_older_model_names_the_namespace_of_an_added_tool(
 
 
 @pytest.mark.parametrize("scenario", ["tool", "code", "hidden-tool"])
-async def test_the_model_calls_only_what_is_allowed(client: Any, scenario: str) -> None:
+async def test_the_model_calls_only_what_is_allowed(
+    client: Client, scenario: str
+) -> None:
     """A tool that stays declared is not called."""
     tools = [
         function(),
@@ -246,12 +242,12 @@ async def test_the_model_calls_only_what_is_allowed(client: Any, scenario: str) 
     assert kinds == ["reasoning", "message"]
 
 
-async def test_pro_mode(client: Any) -> None:
+async def test_pro_mode_thinks_twice_as_long(client: Client) -> None:
     """It is echoed and thinks twice as long; 6.2 and older models have it not."""
     plain = await client.ask(model=SOL)
     pro = await client.ask(model=SOL, reasoning={"mode": "pro"})
-    newest = await refused(client, "Hi", model=LAST, reasoning={"mode": "pro"})
-    older = await refused(client, "Hi", model="gpt-5.5", reasoning={"mode": "pro"})
+    newest = await client.refused(model=LAST, reasoning={"mode": "pro"})
+    older = await client.refused(model="gpt-5.5", reasoning={"mode": "pro"})
 
     def thoughts(heard: Any) -> int:
         details = heard.body["usage"]["output_tokens_details"]
@@ -263,16 +259,18 @@ async def test_pro_mode(client: Any) -> None:
     assert older["code"] == "unsupported_parameter"
 
 
-async def test_the_newest_models_take_the_default_of_sampling(client: Any) -> None:
+async def test_the_newest_models_take_the_default_of_sampling(client: Client) -> None:
     """1 passes, anything else does not."""
     await client.ask(model=LAST, temperature=1, top_p=1.0)
-    error = await refused(client, "Hi", model=LAST, top_p=0.9)
+    error = await client.refused(model=LAST, top_p=0.9)
 
     assert error["param"] == "top_p"
 
 
 @pytest.mark.parametrize("keeps_all", [True, False])
-async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) -> None:
+async def test_compaction_keeps_what_was_appended(
+    client: Client, keeps_all: bool
+) -> None:
     """A fresh update stands right behind it; the tool needs not be declared again."""
     managed = {
         "context_management": [{"type": "compaction", "compact_threshold": 1000}]
@@ -299,7 +297,7 @@ async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) 
     assert (await client.post(again)).status == 400
 
 
-async def compared(client: Any, earlier: str, items: Any, **more: Any) -> Any:
+async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any:
     """Return the diagnosis of a request beside an earlier one."""
     options = {"comparison_response_id": earlier}
     body: Any = {"model": LAST, **more, "prompt_cache_options": options}
@@ -322,7 +320,7 @@ REASONS = [
 
 
 @pytest.mark.parametrize(("change", "reason"), REASONS)
-async def test_the_reason_of_a_miss(client: Any, change: Any, reason: str) -> None:
+async def test_the_reason_of_a_miss(client: Client, change: Any, reason: str) -> None:
     """Each setting has its own."""
     first = await client.ask([LONG], model=LAST)
     items = [LONG, *bare(first.body["output"]), MORE]
@@ -333,7 +331,7 @@ async def test_the_reason_of_a_miss(client: Any, change: Any, reason: str) -> No
     assert found["comparison_reusable_tokens"] == 0
 
 
-async def test_a_changed_input(client: Any) -> None:
+async def test_part_in_front_of_a_change_can_be_used_again(client: Client) -> None:
     """The part in front of the change can be used again."""
     first = await client.ask([LONG, USER], model=LAST)
     found = await compared(client, first.body["id"], [LONG, MORE])
@@ -343,7 +341,7 @@ async def test_a_changed_input(client: Any) -> None:
     assert found["cache_missed_tokens"] < 100
 
 
-async def test_a_compacted_context(client: Any) -> None:
+async def test_compaction_is_a_reason_of_its_own(client: Client) -> None:
     """That the context was compacted in between is a reason of its own."""
     managed = {
         "context_management": [{"type": "compaction", "compact_threshold": 1000}]
@@ -355,7 +353,7 @@ async def test_a_compacted_context(client: Any) -> None:
     assert found["reason"] == "context_compacted"
 
 
-async def test_where_there_is_no_diagnosis(client: Any, sim: Simulator) -> None:
+async def test_where_there_is_no_diagnosis(client: Client, sim: Simulator) -> None:
     """A hit, an unknown id, another organization, an older model, a wrong id."""
     first = (await client.ask([LONG], model=LAST)).body
     items = [LONG, *bare(first["output"]), MORE]
@@ -363,7 +361,7 @@ async def test_where_there_is_no_diagnosis(client: Any, sim: Simulator) -> None:
     unknown = await compared(client, "resp_unknown", items)
     older = await compared(client, first["id"], [LONG], model="gpt-5.5")
     options = {"prompt_cache_options": {"comparison_response_id": "msg_1"}}
-    error = await refused(client, "Hi", **options)
+    error = await client.refused(model=SOL, **options)
     options["prompt_cache_options"]["comparison_response_id"] = first["id"]
     stranger = client.body([LONG], model=LAST, **options)
     foreign = await client.post(stranger, key="sk-simulator-2")

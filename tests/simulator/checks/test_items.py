@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from upstream.simulated import Client
+
 pytestmark = pytest.mark.asyncio
 
 FUNCTION = {
@@ -29,7 +31,7 @@ PICTURE = {
 }
 
 
-async def refused(client: Any, items: list[Any], **more: Any) -> Any:
+async def refused(client: Client, items: list[Any], **more: Any) -> Any:
     """Send items and return the refusal."""
     heard = await client.post(client.body([*items, USER], **more))
     assert heard.status in (400, 404), heard.raw
@@ -37,13 +39,13 @@ async def refused(client: Any, items: list[Any], **more: Any) -> Any:
     return heard
 
 
-async def answered(client: Any, said: str = "Hello", **more: Any) -> list[Any]:
+async def answered(client: Client, said: str = "Hello", **more: Any) -> list[Any]:
     """Return the output of a chat turn with all its ids."""
     heard = await client.ask(said, **more)
     output = heard.body["output"]
     return [
-        {k: v for k, v in one.items() if k != "status" or one["type"] == "message"}
-        for one in output
+        {k: v for k, v in item.items() if k != "status" or item["type"] == "message"}
+        for item in output
     ]
 
 
@@ -58,7 +60,7 @@ async def answered(client: Any, said: str = "Hello", **more: Any) -> list[Any]:
 )
 @pytest.mark.parametrize("store", [True, False])
 async def test_ids_that_would_have_to_be_looked_up(
-    client: Any, item: dict[str, Any], store: bool
+    client: Client, item: dict[str, Any], store: bool
 ) -> None:
     """Nothing is stored here, so a lookup finds nothing."""
     heard = await refused(client, [item], store=store)
@@ -70,14 +72,14 @@ async def test_ids_that_would_have_to_be_looked_up(
     assert heard.error["param"] == "input"
 
 
-async def test_reasoning_without_id_and_content(client: Any) -> None:
+async def test_reasoning_without_id_and_content(client: Client) -> None:
     """Reasoning that carries nothing to read is not verifiable."""
     heard = await refused(client, [{"type": "reasoning", "summary": []}])
 
     assert heard.error["code"] == "invalid_encrypted_content"
 
 
-async def test_reasoning_without_what_follows(client: Any) -> None:
+async def test_reasoning_without_what_follows(client: Client) -> None:
     """Reasoning with an id must be followed by the item made with it."""
     reasoning, message = await answered(client)
     sentence = (
@@ -93,7 +95,7 @@ async def test_reasoning_without_what_follows(client: Any) -> None:
         assert heard.error["code"] is None
 
 
-async def test_a_message_without_its_reasoning(client: Any) -> None:
+async def test_a_message_without_its_reasoning(client: Client) -> None:
     """A message with an id needs the reasoning before it."""
     reasoning, message = await answered(client)
     heard = await refused(client, [message])
@@ -104,7 +106,7 @@ async def test_a_message_without_its_reasoning(client: Any) -> None:
     )
 
 
-async def test_a_call_without_its_reasoning(client: Any) -> None:
+async def test_a_call_without_its_reasoning(client: Client) -> None:
     """A call with an id needs the reasoning before it."""
     reasoning, call = await answered(client, "sim:tool", tools=[FUNCTION])
     output = {**OUTPUT, "call_id": call["call_id"]}
@@ -116,7 +118,7 @@ async def test_a_call_without_its_reasoning(client: Any) -> None:
     )
 
 
-async def test_pairs_with_ids_are_taken(client: Any) -> None:
+async def test_pairs_with_ids_are_taken(client: Client) -> None:
     """Whole pairs pass with ids, halves pass without."""
     reasoning, message = await answered(client)
     without = {name: inner for name, inner in message.items() if name != "id"}
@@ -127,7 +129,7 @@ async def test_pairs_with_ids_are_taken(client: Any) -> None:
     await client.ask([USER, thought, without, USER])
 
 
-async def test_a_hosted_call_finds_its_reasoning_without_an_id(client: Any) -> None:
+async def test_a_hosted_call_finds_its_reasoning_without_an_id(client: Client) -> None:
     """A search keeps its id; its reasoning is known by its sealed content."""
     reasoning, search, message = await answered(client, "sim:annotations")
     thought = {name: inner for name, inner in reasoning.items() if name != "id"}
@@ -139,7 +141,7 @@ async def test_a_hosted_call_finds_its_reasoning_without_an_id(client: Any) -> N
     assert "of type 'web_search_call' was provided without" in heard.error["message"]
 
 
-async def test_two_reasonings_before_one_message(client: Any) -> None:
+async def test_two_reasonings_before_one_message(client: Client) -> None:
     """Other reasoning may stand between reasoning and its item."""
     first, second, message = await answered(client, "sim:two-reasonings")
 
@@ -166,7 +168,9 @@ async def test_two_reasonings_before_one_message(client: Any) -> None:
         ),
     ],
 )
-async def test_halves_of_calls(client: Any, items: list[Any], sentence: str) -> None:
+async def test_half_of_a_call_is_refused(
+    client: Client, items: list[Any], sentence: str
+) -> None:
     """A call needs its output and an output its call, in this order."""
     heard = await refused(client, items)
 
@@ -174,7 +178,7 @@ async def test_halves_of_calls(client: Any, items: list[Any], sentence: str) -> 
     assert (heard.error["param"], heard.error["code"]) == ("input", None)
 
 
-async def test_duplicates(client: Any) -> None:
+async def test_same_id_twice_is_refused(client: Client) -> None:
     """The same id may come once."""
     reasoning, message = await answered(client)
     twice = await refused(client, [reasoning, message, reasoning, message])
@@ -211,7 +215,7 @@ async def test_duplicates(client: Any) -> None:
     ],
 )
 async def test_ids_of_another_kind(
-    client: Any, item: dict[str, Any], prefix: str
+    client: Client, item: dict[str, Any], prefix: str
 ) -> None:
     """An id must begin with its kind's prefix."""
     heard = await refused(client, [{**item, "id": "xx_1"}])
@@ -230,7 +234,7 @@ async def test_ids_of_another_kind(
         ("fc_1\n", "letters, numbers, underscores, or dashes"),
     ],
 )
-async def test_ids_that_are_no_ids(client: Any, id: str, words: str) -> None:
+async def test_ids_that_are_no_ids(client: Client, id: str, words: str) -> None:
     """An id has at most 64 plain characters."""
     heard = await refused(client, [{**CALL, "id": id}, OUTPUT])
 

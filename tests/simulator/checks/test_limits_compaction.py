@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from simulator import Simulator
+from upstream.simulated import Client, bare
 
 pytestmark = pytest.mark.asyncio
 
@@ -19,14 +20,7 @@ def managed(threshold: Any = 1000, kind: str = "compaction") -> dict[str, Any]:
     return {"context_management": [way]}
 
 
-def sent_back(items: list[Any]) -> list[Any]:
-    """Output items without ids and states."""
-    return [
-        {k: v for k, v in item.items() if k not in ("id", "status")} for item in items
-    ]
-
-
-async def test_long_input_is_compacted_at_the_end(client: Any) -> None:
+async def test_long_input_is_compacted_at_the_end(client: Client) -> None:
     """An item behind all others, as in all recordings, with events of its own."""
     heard = await client.stream([LONG], **managed())
 
@@ -51,7 +45,7 @@ async def test_long_input_is_compacted_at_the_end(client: Any) -> None:
     ],
 )
 async def test_nothing_is_compacted_otherwise(
-    client: Any, said: Any, wish: dict[str, Any]
+    client: Client, said: Any, wish: dict[str, Any]
 ) -> None:
     """A short input, or one of which nobody said when it is long."""
     heard = await client.ask(said, **wish)
@@ -62,15 +56,15 @@ async def test_nothing_is_compacted_otherwise(
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", NEW])
 @pytest.mark.parametrize("keeps_all", [True, False])
 async def test_what_came_before_is_read_no_more(
-    client: Any, model: str, keeps_all: bool
+    client: Client, model: str, keeps_all: bool
 ) -> None:
     """Whether it is still sent or not; the reasoning behind it stays readable."""
     first = await client.ask([LONG], model=model, **managed())
-    *answer, compaction = sent_back(first.body["output"])
+    *answer, compaction = bare(first.body["output"])
     before = [LONG, *answer, compaction] if keeps_all else [compaction]
 
     second = await client.ask([*before, MORE], model=model, **managed())
-    later = [*before, MORE, *sent_back(second.body["output"]), MORE]
+    later = [*before, MORE, *bare(second.body["output"]), MORE]
     third = await client.ask(later, model=model, **managed())
 
     assert "I was given 0 reasoning items back" in second.text
@@ -82,10 +76,10 @@ async def test_what_came_before_is_read_no_more(
         assert kinds == ["reasoning", "message"]
 
 
-async def test_compaction_of_another_organization_is_refused(client: Any) -> None:
+async def test_compaction_of_another_organization_is_refused(client: Client) -> None:
     """It is sealed as reasoning is."""
     first = await client.ask([LONG], **managed())
-    output = sent_back(first.body["output"])[-1:]
+    output = bare(first.body["output"])[-1:]
 
     heard = await client.post(client.body([*output, MORE]), "sk-simulator-2")
 
@@ -102,7 +96,7 @@ async def test_compaction_of_another_organization_is_refused(client: Any) -> Non
     ],
 )
 async def test_impossible_wishes_are_refused(
-    client: Any, wish: dict[str, Any], param: str
+    client: Client, wish: dict[str, Any], param: str
 ) -> None:
     """By the name of what is wrong."""
     heard = await client.post(client.body([MORE], **wish))
@@ -111,7 +105,7 @@ async def test_impossible_wishes_are_refused(
     assert heard.error["param"] == param
 
 
-async def test_azure_does_not_compact(client: Any) -> None:
+async def test_azure_does_not_compact(client: Client) -> None:
     """It does not know the parameter."""
     async with Simulator("azure") as azure:
         client.simulator = azure

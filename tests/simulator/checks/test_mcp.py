@@ -12,6 +12,7 @@ from simulator.transcripts import (
     strip_item,
 )
 from upstream.package_types import check_event
+from upstream.simulated import Client
 
 CLOCKS = {
     "type": "mcp",
@@ -64,7 +65,7 @@ def without(tool: dict[str, Any], name: str) -> dict[str, Any]:
     ],
 )
 async def test_servers_that_are_described_well(
-    client: Any, tool: dict[str, Any]
+    client: Client, tool: dict[str, Any]
 ) -> None:
     """Every form that the types allow is taken."""
     heard = await client.post(client.body(tools=[tool]))
@@ -92,7 +93,7 @@ async def test_servers_that_are_described_well(
     ],
 )
 async def test_servers_that_are_described_badly(
-    client: Any, tools: list[Any], words: str
+    client: Client, tools: list[Any], words: str
 ) -> None:
     """The first mistake is named."""
     heard = await client.post(client.body(tools=tools))
@@ -114,7 +115,7 @@ async def test_servers_that_are_described_badly(
     ],
 )
 async def test_approvals_come_in_pairs(
-    client: Any, items: list[Any], words: str
+    client: Client, items: list[Any], words: str
 ) -> None:
     """A request with its id, then its one answer."""
     heard = await client.post(client.body([USER, *items]))
@@ -124,7 +125,8 @@ async def test_approvals_come_in_pairs(
 
 
 @pytest.mark.parametrize(
-    "name", [one.name for one in MCP_SCENARIOS if one.name not in NOT_STORED]
+    "name",
+    [scenario.name for scenario in MCP_SCENARIOS if scenario.name not in NOT_STORED],
 )
 def test_every_event_is_one_that_the_package_knows(name: str) -> None:
     """Also in the responses that follow the answers of the client."""
@@ -134,7 +136,7 @@ def test_every_event_is_one_that_the_package_knows(name: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_tools_are_listed_once(client: Any) -> None:
+async def test_the_tools_are_listed_once(client: Client) -> None:
     """While the list is in the input it is not fetched again."""
     said = {"role": "user", "content": "sim:mcp"}
     first = await client.ask([said], tools=[CLOCKS])
@@ -147,7 +149,7 @@ async def test_the_tools_are_listed_once(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_call_that_is_sent_back_is_not_read(client: Any) -> None:
+async def test_a_call_that_is_sent_back_is_not_read(client: Client) -> None:
     """It is taken, costs nothing, and what it said is unknown."""
     call = {
         "type": "mcp_call",
@@ -160,28 +162,31 @@ async def test_a_call_that_is_sent_back_is_not_read(client: Any) -> None:
     bare = await client.ask([USER], tools=[CLOCKS])
     given = await client.ask([call, USER], tools=[CLOCKS])
 
-    tokens = [one.body["usage"]["input_tokens"] for one in (bare, given)]
+    tokens = [answer.body["usage"]["input_tokens"] for answer in (bare, given)]
     assert tokens[0] == tokens[1]
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("approve", [True, False])
-async def test_an_approval_decides_about_the_call(client: Any, approve: bool) -> None:
+async def test_an_approval_decides_about_the_call(
+    client: Client, approve: bool
+) -> None:
     """The call is made after a yes, under the id of its request; after a no it is not."""
     said = {"role": "user", "content": "sim:mcp-approval"}
     first = await client.ask([said], tools=[CLOCKS])
     output = first.body["output"]
-    answers = [{**one, "approve": approve} for one in build_client_answers(output)]
+    answers = [{**item, "approve": approve} for item in build_client_answers(output)]
     sent = [strip_item(item) for item in output]
     second = await client.ask([said, *sent, *answers], tools=[CLOCKS])
 
-    calls = [one for one in second.body["output"] if one["type"] == "mcp_call"]
+    calls = [item for item in second.body["output"] if item["type"] == "mcp_call"]
     request = output[-1]["id"]
-    assert [one["approval_request_id"] for one in calls] == [request] * approve
+    approved = [item["approval_request_id"] for item in calls]
+    assert approved == ([request] if approve else [])
 
 
 @pytest.mark.asyncio
-async def test_questions_stand_beside_calls(client: Any) -> None:
+async def test_questions_stand_beside_calls(client: Client) -> None:
     """Two questions and a function call come in one response."""
     heard = await client.ask("sim:mcp-approvals", tools=[CLOCKS, FUNCTION])
 

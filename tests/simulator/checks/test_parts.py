@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, WEBP, data_url
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -24,7 +25,7 @@ def document(content: bytes = PDF, kind: str = "application/pdf") -> dict[str, A
     return {"type": "input_file", "filename": "a.pdf", "file_data": url}
 
 
-async def posted(client: Any, *parts: dict[str, Any]) -> Any:
+async def posted(client: Client, *parts: dict[str, Any]) -> Any:
     """What comes back for a message of these parts."""
     said = [{"role": "user", "content": [*parts]}]
     return await client.post(client.body(said))
@@ -44,7 +45,7 @@ async def posted(client: Any, *parts: dict[str, Any]) -> Any:
         {"type": "input_file", "file_url": "https://example.com/a.pdf"},
     ],
 )
-async def test_what_can_be_read(client: Any, part: dict[str, Any]) -> None:
+async def test_what_can_be_read(client: Client, part: dict[str, Any]) -> None:
     """Every format that OpenAI's documentation names."""
     heard = await posted(client, part)
 
@@ -61,7 +62,7 @@ async def test_what_can_be_read(client: Any, part: dict[str, Any]) -> None:
         "data:image/png;base64,",
     ],
 )
-async def test_other_pictures(client: Any, url: str) -> None:
+async def test_bytes_of_a_picture_decide(client: Client, url: str) -> None:
     """The bytes decide, whatever the label says."""
     heard = await posted(client, image(url))
 
@@ -92,7 +93,7 @@ async def test_other_pictures(client: Any, url: str) -> None:
     ],
 )
 async def test_what_is_no_data_url(
-    client: Any, part: dict[str, Any], param: str, got: str
+    client: Client, part: dict[str, Any], param: str, got: str
 ) -> None:
     """The refusal says what came instead, and where."""
     heard = await posted(client, part)
@@ -111,7 +112,9 @@ async def test_what_is_no_data_url(
         ({"type": "input_file", "file_data": document()["file_data"]}, "filename"),
     ],
 )
-async def test_what_is_missing(client: Any, part: dict[str, Any], missing: str) -> None:
+async def test_part_without_bytes_or_name_is_refused(
+    client: Client, part: dict[str, Any], missing: str
+) -> None:
     """A part needs its bytes, and a file its name."""
     heard = await posted(client, part)
 
@@ -120,14 +123,14 @@ async def test_what_is_missing(client: Any, part: dict[str, Any], missing: str) 
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF at all"])
-async def test_file_that_is_not_what_it_says(client: Any, content: bytes) -> None:
+async def test_file_that_is_not_what_it_says(client: Client, content: bytes) -> None:
     """Empty, or no PDF."""
     heard = await posted(client, document(content))
 
     assert heard.error["code"] == "invalid_file"
 
 
-async def test_too_much(client: Any) -> None:
+async def test_too_many_bytes_or_pictures_are_refused(client: Client) -> None:
     """Files have 50 MB together; pictures are counted."""
     half = document(bytes(25_000_001), "text/plain")
 
@@ -138,7 +141,7 @@ async def test_too_much(client: Any) -> None:
     assert many.error["message"].startswith("Too many images in request: 1501.")
 
 
-async def test_outputs_of_tools_are_checked(client: Any) -> None:
+async def test_outputs_of_tools_are_checked(client: Client) -> None:
     """A picture in an output has to be one, too."""
     output = {"type": "function_call_output", "call_id": "call_1"}
     good = [CALL, {**output, "output": [image(PIXEL)]}]

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from upstream.simulated import Client
+
 USER = {"role": "user", "content": "Hello"}
 MORE = {"role": "user", "content": "Go on, in JSON"}
-OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
+OLD = "gpt-5.6-sol"
+NEW = "gpt-6.2-sol"
 KEEP = (
     "type",
     "summary",
@@ -22,16 +25,16 @@ KEEP = (
 
 def bare(items: list[Any]) -> list[Any]:
     """Return output items as a careful client sends them back."""
-    return [{name: one[name] for name in KEEP if name in one} for one in items]
+    return [{name: item[name] for name in KEEP if name in item} for item in items]
 
 
-async def first_turn(client: Any, model: str, **more: Any) -> list[Any]:
+async def first_turn(client: Client, model: str, **more: Any) -> list[Any]:
     """Return the output of a first turn, ready to be sent back."""
     heard = await client.ask([USER], **{"model": model, **more})
     return bare(heard.body["output"])
 
 
-async def second_turn(client: Any, items: list[Any], model: str, **more: Any) -> Any:
+async def second_turn(client: Client, items: list[Any], model: str, **more: Any) -> Any:
     """Send the first turn back with one more question."""
     body = client.body([*items, MORE], **{"model": model, **more})
     return await client.post(body)
@@ -39,7 +42,7 @@ async def second_turn(client: Any, items: list[Any], model: str, **more: Any) ->
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("model", [OLD, NEW])
-async def test_reasoning_is_read_back(client: Any, model: str) -> None:
+async def test_reasoning_is_read_back(client: Client, model: str) -> None:
     """Untouched reasoning counts, byte for byte and without ids."""
     output = await first_turn(client, model)
     heard = await second_turn(client, [USER, *output], model)
@@ -49,7 +52,7 @@ async def test_reasoning_is_read_back(client: Any, model: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_reasoning_that_brings_its_own_text(client: Any) -> None:
+async def test_reasoning_that_brings_its_own_text(client: Client) -> None:
     """It is refused, beside encrypted content, too; an empty list is none."""
     output = await first_turn(client, OLD)
     text = {"type": "reasoning_text", "text": "So."}
@@ -65,7 +68,7 @@ async def test_reasoning_that_brings_its_own_text(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_content_that_was_not_sealed_here(client: Any) -> None:
+async def test_content_that_was_not_sealed_here(client: Client) -> None:
     """Truncated, altered and invented content is refused."""
     output = await first_turn(client, OLD)
     sealed = output[0]["encrypted_content"]
@@ -85,7 +88,7 @@ async def test_content_that_was_not_sealed_here(client: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("model", [OLD, NEW])
-async def test_reasoning_of_another_organization(client: Any, model: str) -> None:
+async def test_reasoning_of_another_organization(client: Client, model: str) -> None:
     """A key of another organization cannot read what this one got."""
     output = await first_turn(client, model)
     body = client.body([USER, *output, MORE], model=model)
@@ -100,7 +103,7 @@ async def test_reasoning_of_another_organization(client: Any, model: str) -> Non
 
 
 @pytest.mark.asyncio
-async def test_reasoning_of_another_family(client: Any) -> None:
+async def test_reasoning_of_another_family(client: Client) -> None:
     """The strictest profile refuses another series; openai reads past it."""
     output = await first_turn(client, "gpt-5.2", reasoning={"effort": "low"})
     heard = await second_turn(client, [USER, *output], OLD)
@@ -112,7 +115,7 @@ async def test_reasoning_of_another_family(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_variants_of_one_series_read_each_other(client: Any) -> None:
+async def test_variants_of_one_series_read_each_other(client: Client) -> None:
     """gpt-5.6-luna reads what gpt-5.6-sol thought."""
     output = await first_turn(client, OLD)
     heard = await second_turn(client, [USER, *output], "gpt-5.6-luna")
@@ -121,7 +124,7 @@ async def test_variants_of_one_series_read_each_other(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_reasoning_for_a_model_that_does_not_reason(client: Any) -> None:
+async def test_reasoning_for_a_model_that_does_not_reason(client: Client) -> None:
     """A non-reasoning model refuses reasoning items."""
     output = await first_turn(client, OLD)
     heard = await second_turn(client, [USER, *output], "gpt-4.1")
@@ -135,7 +138,7 @@ async def test_reasoning_for_a_model_that_does_not_reason(client: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("profile", ["strictest", "azure"])
-async def test_a_status_on_reasoning(client: Any, profile: str) -> None:
+async def test_a_status_on_reasoning(client: Client, profile: str) -> None:
     """A status on reasoning is an unknown parameter there, not at OpenAI."""
     output = await first_turn(client, OLD)
     items = [USER, {**output[0], "status": "completed"}, output[1]]
@@ -161,7 +164,7 @@ CHANGES = [
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("change", "reason"), CHANGES)
 async def test_newer_models_drop_what_does_not_fit(
-    client: Any, change: dict[str, Any], reason: str
+    client: Client, change: dict[str, Any], reason: str
 ) -> None:
     """The answer is still 200; the drop is reported, and older models do not drop."""
     change = dict(change)
@@ -194,7 +197,7 @@ async def test_newer_models_drop_what_does_not_fit(
         {"prompt_cache_key": "other"},
     ],
 )
-async def test_what_costs_no_reasoning(client: Any, change: dict[str, Any]) -> None:
+async def test_what_costs_no_reasoning(client: Client, change: dict[str, Any]) -> None:
     """It costs cache at most."""
     output = await first_turn(client, NEW)
     heard = await second_turn(client, [USER, *output], NEW, **change)
@@ -204,7 +207,7 @@ async def test_what_costs_no_reasoning(client: Any, change: dict[str, Any]) -> N
 
 
 @pytest.mark.asyncio
-async def test_only_reasoning_behind_an_edit_goes(client: Any) -> None:
+async def test_only_reasoning_behind_an_edit_goes(client: Client) -> None:
     """What stands in front of the edited item is read."""
     first = await first_turn(client, NEW)
     second = bare((await second_turn(client, [USER, *first], NEW)).body["output"])
@@ -228,7 +231,7 @@ async def test_only_reasoning_behind_an_edit_goes(client: Any) -> None:
     ],
 )
 async def test_which_turns_are_read(
-    client: Any, model: str, context: str | None, count: int
+    client: Client, model: str, context: str | None, count: int
 ) -> None:
     """Before 5.6 a model reads what it thought in this turn, unless asked otherwise."""
     output = await first_turn(client, model)
@@ -239,7 +242,7 @@ async def test_which_turns_are_read(
 
 
 @pytest.mark.asyncio
-async def test_newer_models_drop_reasoning_of_an_older_one(client: Any) -> None:
+async def test_newer_models_drop_reasoning_of_an_older_one(client: Client) -> None:
     """Another family is a model_mismatch there."""
     output = await first_turn(client, OLD)
     heard = await second_turn(client, [USER, *output], NEW)
@@ -249,7 +252,7 @@ async def test_newer_models_drop_reasoning_of_an_older_one(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_spelling_is_no_change_of_prefix(client: Any) -> None:
+async def test_spelling_is_no_change_of_prefix(client: Client) -> None:
     """Ids, status, a string for its list, and nulls are not read by the model."""
     output = await first_turn(client, NEW)
     said = {
@@ -270,7 +273,9 @@ async def test_spelling_is_no_change_of_prefix(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(client: Any) -> None:
+async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(
+    client: Client,
+) -> None:
     """Reasoning behind a message whose phase was dropped does not fit any more."""
     output = await first_turn(client, NEW)
     heard = await client.ask([USER, *output, MORE], model=NEW)
@@ -284,7 +289,7 @@ async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(client: Any) -
 
 
 @pytest.mark.asyncio
-async def test_reasoning_between_tool_rounds_fits(client: Any) -> None:
+async def test_reasoning_between_tool_rounds_fits(client: Client) -> None:
     """Two rounds of calls and a second turn lose no reasoning."""
     tool = {
         "type": "function",
@@ -297,9 +302,9 @@ async def test_reasoning_between_tool_rounds_fits(client: Any) -> None:
         heard = await client.ask(items, model=NEW, tools=[tool])
         items += bare(heard.body["output"])
         items += [
-            {"type": "function_call_output", "call_id": one["call_id"], "output": "x"}
-            for one in heard.body["output"]
-            if one["type"] == "function_call"
+            {"type": "function_call_output", "call_id": item["call_id"], "output": "x"}
+            for item in heard.body["output"]
+            if item["type"] == "function_call"
         ]
         assert heard.body["input_transformations"] == []
     heard = await second_turn(client, items, NEW, tools=[tool])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from chats.pictures import PIXEL
+from upstream.simulated import KEY, Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -15,15 +16,24 @@ FUNCTION = {
     "strict": False,
 }
 CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
-SEARCH = {
+SEARCHED = {
     "type": "web_search_call",
     "id": "ws_1",
     "status": "completed",
     "action": {"type": "search", "query": "x", "sources": []},
 }
+OUTPUT = {"type": "function_call_output", "call_id": "call_1"}
+TEXT = {"type": "input_text", "text": "x"}
+SAID = {"type": "output_text", "text": "x"}
+PICTURE = {"type": "input_image", "image_url": PIXEL, "detail": "auto"}
 LONG = "k" * 65
-ASSISTANT_PARTS = "Supported values are: 'output_text' and 'refusal'."
 USER_PARTS = "Supported values are: 'input_text', 'input_image', and 'input_file'."
+
+
+def user(content: Any) -> dict[str, Any]:
+    """A message of a user."""
+    return {"role": "user", "content": content}
+
 
 UNKNOWN = [
     ({"messages": []}, "messages"),
@@ -35,7 +45,7 @@ UNKNOWN = [
     ({"input": [{"role": "user", "content": "x", "name": "n"}]}, "input[0].name"),
     ({"input": [{"role": "user", "content": "x", "id": "msg_1"}]}, "input[0].id"),
     ({"input": [{**CALL, "mood": 1}]}, "input[0].mood"),
-    ({"input": [SEARCH]}, "input[0].action.sources"),
+    ({"input": [SEARCHED]}, "input[0].action.sources"),
     ({"tools": [{**FUNCTION, "mood": 1}]}, "tools[0].mood"),
     ({"text": {"format": {"type": "text", "x": 1}}}, "text.format.x"),
     ({"stream_options": {"include_usage": True}}, "stream_options.include_usage"),
@@ -45,15 +55,18 @@ MISSING = [
     ({"input": [{"content": "x"}]}, "input[0].type"),
     ({"input": [{"type": "message", "content": "x"}]}, "input[0].role"),
     ({"input": [{"role": "user"}]}, "input[0].content"),
-    (
-        {"input": [{"role": "user", "content": [{"text": "x"}]}]},
-        "input[0].content[0].type",
-    ),
+    ({"input": [user([{"text": "x"}])]}, "input[0].content[0].type"),
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name"),
     ({"tools": [{"name": "f"}]}, "tools[0].type"),
     ({"tool_choice": {"type": "function"}}, "tool_choice.name"),
     ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
 ]
+ARGUMENTS = "input[0].arguments"
+MISSING_CODE = "missing_required_parameter"
+UNKNOWN_WORDS = "Unknown parameter: PATH."
+MISSING_WORDS = "Missing required parameter: PATH."
+MISTYPED_WORDS = "Invalid type for PATH: expected {}, but got {} instead."
+EMPTY_THOUGHT: dict[str, Any] = {"type": "reasoning", "summary": [], "content": None}
 MISTYPED = [
     ({"temperature": "hot"}, "temperature", "a decimal", "a string"),
     ({"stream": "yes"}, "stream", "a boolean", "a string"),
@@ -62,20 +75,10 @@ MISTYPED = [
     ({"input": ["x"]}, "input[0]", "an object", "a string"),
     ({"metadata": {"a": 1}}, "metadata.a", "a string", "an integer"),
     ({"tools": {}}, "tools", "an array", "an object"),
+    ({"input": [{**CALL, "arguments": {}}]}, ARGUMENTS, "a string", "an object"),
+    ({"input": [EMPTY_THOUGHT]}, "input[0].content", "an array", "null"),
     (
-        {"input": [{**CALL, "arguments": {}}]},
-        "input[0].arguments",
-        "a string",
-        "an object",
-    ),
-    (
-        {"input": [{"type": "reasoning", "summary": [], "content": None}]},
-        "input[0].content",
-        "an array",
-        "null",
-    ),
-    (
-        {"input": [{"role": "user", "content": None}]},
+        {"input": [user(None)]},
         "input[0].content",
         "one of a string or an array",
         "null",
@@ -88,16 +91,7 @@ INVALID = [
     ({"input": [{"type": "dream"}]}, "input[0].type", "'item_reference'"),
     ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "'tool'"),
     (
-        {
-            "input": [
-                {"role": "assistant", "content": [{"type": "input_text", "text": "x"}]}
-            ]
-        },
-        "input[0].content[0]",
-        ASSISTANT_PARTS,
-    ),
-    (
-        {"input": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},
+        {"input": [user([{"type": "text", "text": "x"}])]},
         "input[0].content[0]",
         USER_PARTS,
     ),
@@ -159,92 +153,70 @@ TAKEN_TOOLS = [
 ]
 
 
-async def refused(client: Any, more: dict[str, Any]) -> dict[str, Any]:
-    """Send a body and return the error of the 400 that it must get."""
-    heard = await client.post({**client.body(), **more})
-    assert heard.status == 400, heard.raw
-    assert heard.error["type"] == "invalid_request_error"
-    error: dict[str, Any] = heard.error
-    return error
+TOO_LONG = "x" * 10_485_761
+PART = {"type": "input_text", "text": TOO_LONG}
+LONG_CALL = {**CALL, "arguments": "x" * 1_048_577}
+TEXTS = [
+    ({"input": TOO_LONG}, "string_above_max_length", "input"),
+    ({"instructions": TOO_LONG}, "string_above_max_length", "instructions"),
+    ({"input": [user([PART])]}, "string_above_max_length", "input[0].content[0].text"),
+    ({"input": [LONG_CALL]}, "string_above_max_length", ARGUMENTS),
+]
+REFUSED = [
+    *((fields, "unknown_parameter", path, UNKNOWN_WORDS) for fields, path in UNKNOWN),
+    *((fields, MISSING_CODE, path, MISSING_WORDS) for fields, path in MISSING),
+    *(
+        (fields, "invalid_type", path, MISTYPED_WORDS.format(expected, got))
+        for fields, path, expected, got in MISTYPED
+    ),
+    *((fields, "invalid_value", path, words) for fields, path, words in INVALID),
+    *((fields, code, path, "") for fields, code, path in [*LIMITS, *TEXTS]),
+]
 
 
-@pytest.mark.parametrize(("more", "path"), UNKNOWN)
-async def test_unknown_fields(client: Any, more: dict[str, Any], path: str) -> None:
-    """A field that the API lacks is named."""
-    error = await refused(client, more)
-
-    assert error["message"] == f"Unknown parameter: '{path}'."
-    assert (error["code"], error["param"]) == ("unknown_parameter", path)
-
-
-@pytest.mark.parametrize(("more", "path"), MISSING)
-async def test_missing_fields(client: Any, more: dict[str, Any], path: str) -> None:
-    """A required field that is absent is named."""
-    error = await refused(client, more)
-
-    assert error["message"] == f"Missing required parameter: '{path}'."
-    assert (error["code"], error["param"]) == ("missing_required_parameter", path)
-
-
-@pytest.mark.parametrize(("more", "path", "expected", "got"), MISTYPED)
-async def test_mistyped_fields(
-    client: Any, more: dict[str, Any], path: str, expected: str, got: str
+@pytest.mark.parametrize(
+    ("fields", "code", "path", "words"),
+    REFUSED,
+    ids=[f"{row[1]}: {row[2]}" for row in REFUSED],
+)
+async def test_refusal_names_the_field(
+    client: Client, fields: dict[str, Any], code: str, path: str, words: str
 ) -> None:
-    """A value of another JSON type is told what was expected."""
-    error = await refused(client, more)
+    """What the API lacks, wants, types, lists and limits."""
+    error = await client.refused(**{"reasoning": {"effort": "none"}, **fields})
 
-    assert error["message"] == (
-        f"Invalid type for '{path}': expected {expected}, but got {got} instead."
-    )
-    assert (error["code"], error["param"]) == ("invalid_type", path)
-
-
-@pytest.mark.parametrize(("more", "path", "words"), INVALID)
-async def test_values_outside_of_a_list(
-    client: Any, more: dict[str, Any], path: str, words: str
-) -> None:
-    """A value outside of a closed list is told the list."""
-    error = await refused(client, more)
-
-    assert error["message"].startswith("Invalid value: ")
-    assert words in error["message"]
-    assert (error["code"], error["param"]) == ("invalid_value", path)
-
-
-@pytest.mark.parametrize(("more", "code", "path"), LIMITS)
-async def test_limits(client: Any, more: dict[str, Any], code: str, path: str) -> None:
-    """A value beyond its limit is refused; effort none lets sampling through."""
-    error = await refused(client, {**more, "reasoning": {"effort": "none"}})
-
+    assert words.replace("PATH", f"'{path}'") in error["message"]
     assert (error["code"], error["param"]) == (code, path)
 
 
 @pytest.mark.parametrize(("tool", "path"), [*IMAGE_OPTIONS, *HOSTED_OPTIONS])
 async def test_options_of_hosted_tools(
-    client: Any, tool: dict[str, Any], path: str
+    client: Client, tool: dict[str, Any], path: str
 ) -> None:
     """An option that does not do is named."""
-    error = await refused(client, {"tools": [FUNCTION, tool]})
+    error = await client.refused(tools=[FUNCTION, tool])
 
     assert error["param"] == f"tools[1].{path}"
 
 
 @pytest.mark.parametrize("tool", TAKEN_TOOLS)
-async def test_hosted_tools_that_are_taken(client: Any, tool: dict[str, Any]) -> None:
+async def test_hosted_tools_that_are_taken(
+    client: Client, tool: dict[str, Any]
+) -> None:
     """What the types describe is taken."""
     await client.ask(tools=[tool])
 
 
-async def test_more_vector_stores_than_two(client: Any) -> None:
+async def test_more_vector_stores_than_two(client: Client) -> None:
     """The refusal names no place."""
     stores = {**STORES, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}
-    error = await refused(client, {"tools": [stores]})
+    error = await client.refused(tools=[stores])
 
     assert "maximum of 2 vector stores allowed" in error["message"]
     assert error["param"] is None
 
 
-async def test_a_background_that_is_a_preview(client: Any) -> None:
+async def test_a_background_that_is_a_preview(client: Client) -> None:
     """The refusal has a type of its own and names no place."""
     tool = {**DRAW, "model": "gpt-image-2", "background": "transparent"}
     heard = await client.post(client.body(tools=[tool]))
@@ -255,59 +227,30 @@ async def test_a_background_that_is_a_preview(client: Any) -> None:
 
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-luna"])
-async def test_a_tier_that_the_model_has_not(client: Any, model: str) -> None:
+async def test_a_tier_that_the_model_has_not(client: Client, model: str) -> None:
     """The refusal has no code and names no place."""
-    error = await refused(client, {"model": model, "service_tier": "ultrafast"})
+    error = await client.refused(model=model, service_tier="ultrafast")
 
     assert error["message"] == "Unsupported service_tier: ultrafast"
     assert (error["code"], error["param"]) == (None, None)
     await client.ask(model="gpt-6.2-sol", service_tier="ultrafast")
 
 
-async def test_a_schema_for_a_model_without(client: Any) -> None:
+async def test_a_schema_for_a_model_without(client: Client) -> None:
     """One model writes no answers by a schema."""
     format = {"type": "json_schema", "name": "x", "schema": STRICT}
     more = {"model": "gpt-5.2-pro", "text": {"format": format}}
 
-    assert (await refused(client, more))["param"] == "text.format"
-
-
-TOO_LONG = "x" * 10_485_761
-PART = {"type": "input_text", "text": TOO_LONG}
-
-
-@pytest.mark.parametrize(
-    ("more", "path"),
-    [
-        ({"input": TOO_LONG}, "input"),
-        ({"instructions": TOO_LONG}, "instructions"),
-        (
-            {"input": [{"role": "user", "content": [PART]}]},
-            "input[0].content[0].text",
-        ),
-        (
-            {"input": [{**CALL, "arguments": "x" * 1_048_577}]},
-            "input[0].arguments",
-        ),
-    ],
-)
-async def test_texts_that_are_too_long(
-    client: Any, more: dict[str, Any], path: str
-) -> None:
-    """Each text of an item has its limit, also in a part."""
-    error = await refused(client, more)
-
-    assert (error["code"], error["param"]) == ("string_above_max_length", path)
+    assert (await client.refused(**more))["param"] == "text.format"
 
 
 @pytest.mark.parametrize(("count", "status"), [(16_384, 200), (16_385, 400)])
-async def test_an_input_has_so_many_items(client: Any, count: int, status: int) -> None:
+async def test_an_input_has_so_many_items(
+    client: Client, count: int, status: int
+) -> None:
     """One more is refused, whatever the items are."""
     heard = await client.post(
-        {
-            "model": "gpt-4.1",
-            "input": [{"role": "user", "content": "sim:short"}] * count,
-        }
+        {"model": "gpt-4.1", "input": [user("sim:short")] * count}
     )
 
     assert heard.status == status
@@ -319,11 +262,10 @@ async def test_an_input_has_so_many_items(client: Any, count: int, status: int) 
 @pytest.mark.parametrize(
     "raw", ["{", "[]", '"x"', '{"top_p": NaN}', '{"a": "\\ud83d"}', b'{"a": "\xff"}']
 )
-async def test_a_body_that_is_no_object(client: Any, raw: str | bytes) -> None:
+async def test_a_body_that_is_no_object(client: Client, raw: str | bytes) -> None:
     """A body that is no JSON object is refused in the API's words."""
-    url = f"{client.simulator.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
-    async with client.session.post(url, data=raw, headers=headers) as answer:
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with client.session.post(client.url, data=raw, headers=headers) as answer:
         error = (await answer.json())["error"]
 
     assert answer.status == 400
@@ -358,19 +300,23 @@ SCHEMA_CASES = [
 
 
 @pytest.mark.parametrize(("schema", "words"), SCHEMA_CASES)
-async def test_schemas(client: Any, schema: dict[str, Any], words: str) -> None:
+async def test_schema_of_a_function_is_one_of_an_object(
+    client: Client, schema: dict[str, Any], words: str
+) -> None:
     """A function's schema must be a schema of an object, strict or not."""
-    error = await refused(client, {"tools": [{**FUNCTION, "parameters": schema}]})
+    error = await client.refused(tools=[{**FUNCTION, "parameters": schema}])
 
     assert error["message"] == f"Invalid schema for function 'f': {words}"
     assert error["code"] == "invalid_function_parameters"
 
 
 @pytest.mark.parametrize(("schema", "words"), STRICT_CASES)
-async def test_strict_schemas(client: Any, schema: dict[str, Any], words: str) -> None:
+async def test_strict_schema_keeps_the_rules_of_strict_mode(
+    client: Client, schema: dict[str, Any], words: str
+) -> None:
     """A strict function's schema must keep the rules of strict mode."""
     tool = {**FUNCTION, "parameters": schema, "strict": True}
-    error = await refused(client, {"tools": [tool]})
+    error = await client.refused(tools=[tool])
 
     assert words in error["message"]
     assert error["code"] == "invalid_function_parameters"
@@ -378,58 +324,19 @@ async def test_strict_schemas(client: Any, schema: dict[str, Any], words: str) -
 
 
 ACCEPTED = [
-    {
-        "input": [
-            {"type": "message", "role": "developer", "content": "x"},
-            {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
-        ]
-    },
+    {"input": [{"type": "message", "role": "developer", "content": "x"}, user([TEXT])]},
     {
         "input": [
             {"role": "assistant", "content": "x", "phase": "commentary"},
-            {"role": "user", "content": "y"},
+            user("y"),
         ]
     },
-    {
-        "input": [
-            {
-                "role": "assistant",
-                "phase": None,
-                "content": [{"type": "output_text", "text": "x"}],
-            },
-            {"role": "user", "content": "y"},
-        ]
-    },
-    {
-        "input": [
-            {
-                "role": "user",
-                "content": [
-                    {
-                        "type": "input_image",
-                        "image_url": PIXEL,
-                        "detail": "auto",
-                    }
-                ],
-            }
-        ]
-    },
-    {
-        "input": [
-            CALL,
-            {
-                "type": "function_call_output",
-                "call_id": "call_1",
-                "output": [{"type": "input_text", "text": "x"}],
-            },
-        ]
-    },
+    {"input": [{"role": "assistant", "phase": None, "content": [SAID]}, user("y")]},
+    {"input": [user([PICTURE])]},
+    {"input": [CALL, {**OUTPUT, "output": [TEXT]}]},
     {"tools": [FUNCTION], "tool_choice": {"type": "function", "name": "f"}},
     {"tools": [{"type": "web_search", "user_location": {"type": "approximate"}}]},
-    {
-        "text": {"verbosity": "low", "format": {"type": "json_object"}},
-        "input": "Answer in JSON",
-    },
+    {"text": {"format": {"type": "json_object"}}, "input": "Answer in JSON"},
     {"metadata": {"chat": "1"}, "service_tier": "fast", "truncation": "auto"},
     {"prompt_cache_options": {"ttl": "12h"}, "prompt_cache_key": "k" * 64},
     {"reasoning": {"effort": "high", "summary": "auto", "context": "all_turns"}},
@@ -438,7 +345,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("more", ACCEPTED)
-async def test_what_the_api_takes(client: Any, more: dict[str, Any]) -> None:
+async def test_what_the_api_takes(client: Client, more: dict[str, Any]) -> None:
     """The stand-in is strict, not stubborn."""
     heard = await client.post({**client.body(), **more})
 

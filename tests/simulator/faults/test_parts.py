@@ -14,6 +14,7 @@ from simulator.faults import (
     refuse_tool,
 )
 from simulator.faults.parts import RefusedPart
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -76,7 +77,7 @@ REFUSALS: dict[str, tuple[RefusedPart, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-async def test_a_part_is_refused_wherever_it_stands(client: Any, name: str) -> None:
+async def test_a_part_is_refused_wherever_it_stands(client: Client, name: str) -> None:
     """Param and code are those of the API, each time."""
     fault, more, param, code = REFUSALS[name]
     client.simulator.faults.append(fault)
@@ -86,13 +87,13 @@ async def test_a_part_is_refused_wherever_it_stands(client: Any, name: str) -> N
 
     heard = [await client.post(body) for _ in range(2)]
 
-    for one in heard:
-        assert one.status == 400
-        assert (one.error["param"], one.error["code"]) == (param, code)
-        assert param in one.error["message"] or code.startswith("invalid_function")
+    for answer in heard:
+        assert answer.status == 400
+        assert (answer.error["param"], answer.error["code"]) == (param, code)
+        assert param in answer.error["message"] or code.startswith("invalid_function")
 
 
-async def test_a_request_without_the_part_passes(client: Any) -> None:
+async def test_a_request_without_the_part_passes(client: Client) -> None:
     """Nothing else is touched; what was forgotten is forgotten."""
     client.simulator.faults.append(refuse_item("web_search_call", chat="First"))
 
@@ -111,7 +112,7 @@ async def test_a_request_without_the_part_passes(client: Any) -> None:
     ],
 )
 async def test_refusal_names_its_part_where_the_form_has_it(
-    client: Any, form: str, delivery: str
+    client: Client, form: str, delivery: str
 ) -> None:
     """The place is where the form has it, and nowhere else."""
     fault = refuse_item("function_call", form=form, delivery=delivery, status=404)
@@ -127,7 +128,7 @@ async def test_refusal_names_its_part_where_the_form_has_it(
         assert heard.status == 200
         *begun, last = heard.events
         told = ["error"] if delivery == "both" else []
-        assert [one["type"] for one in begun] == [
+        assert [event["type"] for event in begun] == [
             "response.created",
             "response.in_progress",
             *told,
@@ -144,7 +145,7 @@ async def test_refusal_names_its_part_where_the_form_has_it(
         assert "litellm.NotFoundError: OpenAIException - {" in error["message"]
 
 
-async def test_a_picture_in_a_message(client: Any) -> None:
+async def test_a_picture_in_a_message(client: Client) -> None:
     """The path names the field of the content part."""
     picture = {
         "type": "input_image",
@@ -161,7 +162,7 @@ async def test_a_picture_in_a_message(client: Any) -> None:
     assert heard.error["param"] == "input[1].content[1].image_url"
 
 
-async def test_a_tool_that_was_added_later(client: Any) -> None:
+async def test_a_tool_that_was_added_later(client: Client) -> None:
     """Tools of an item have their own places."""
     added = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
     client.simulator.faults.append(refuse_tool("get_weather"))
@@ -179,7 +180,7 @@ async def test_a_tool_that_was_added_later(client: Any) -> None:
     ],
 )
 async def test_an_update_that_a_server_does_not_know(
-    client: Any, form: str, words: str
+    client: Client, form: str, words: str
 ) -> None:
     """In the words of servers that know fewer types, and of pro models."""
     update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
@@ -191,7 +192,7 @@ async def test_an_update_that_a_server_does_not_know(
     assert heard.error["param"] == ("input[1].type" if form == "fields" else None)
 
 
-async def test_phrases(client: Any) -> None:
+async def test_phrase_names_neither_a_place_nor_an_id(client: Client) -> None:
     """What neither names a place nor an id."""
     run = {
         "type": "code_interpreter_call",

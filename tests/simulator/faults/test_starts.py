@@ -1,11 +1,10 @@
 """A start that fails shows nothing, and the next attempt works."""
 
-from typing import Any
-
 import aiohttp
 import pytest
 
 from simulator.faults import FailedStart
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,7 +25,7 @@ BEGUN = ["response.created", "response.in_progress", "response.output_item.added
     ],
 )
 async def test_the_next_attempt_works(
-    client: Any, ending: str, last: list[str]
+    client: Client, ending: str, last: list[str]
 ) -> None:
     """An empty item at most, then the end; after ``times`` attempts the answer."""
     code = "rate_limit_exceeded"
@@ -36,13 +35,13 @@ async def test_the_next_attempt_works(
     answered = await client.stream()
 
     for heard in failed:
-        assert [one["type"] for one in heard.events] == BEGUN + last
+        assert [event["type"] for event in heard.events] == BEGUN + last
         assert heard.events[2]["item"]["summary"] == []
         assert (code in heard.raw.decode()) == bool(last)
     assert "This is turn 1" in answered.text
 
 
-async def test_a_connection_that_breaks(client: Any) -> None:
+async def test_a_connection_that_breaks(client: Client) -> None:
     """In the middle of an event."""
     client.simulator.faults.append(FailedStart("drop", item=False))
 
@@ -52,20 +51,18 @@ async def test_a_connection_that_breaks(client: Any) -> None:
     assert "This is turn 1" in (await client.stream()).text
 
 
-async def test_a_stall(client: Any) -> None:
+async def test_nothing_comes_behind_the_empty_item_of_a_stall(client: Client) -> None:
     """Nothing comes behind the empty item."""
     sim = client.simulator
     sim.faults.append(FailedStart("stall"))
-    url, key = f"{sim.base_url}/responses", {"Authorization": "Bearer sk-simulator-1"}
-    body = client.body(stream=True)
-    async with client.session.post(url, json=body, headers=key) as answer:
+    async with client.open_stream() as answer:
         await answer.content.readuntil(b"output_item.added")
         answer.close()
 
     assert (await sim.closed_early()).events_sent == 3
 
 
-async def test_only_behind_tools(client: Any) -> None:
+async def test_rounds_and_questions_fail_apart(client: Client) -> None:
     """The rounds of a question are told apart; so are questions."""
     client.simulator.faults.append(FailedStart("error", after_rounds=1, text="rain"))
     tools = [TOOL]
@@ -79,7 +76,7 @@ async def test_only_behind_tools(client: Any) -> None:
     assert (await client.stream(other, tools=tools)).events[-1]["type"] != "error"
 
 
-async def test_what_a_failure_cost(client: Any) -> None:
+async def test_what_a_failure_cost(client: Client) -> None:
     """Usage is there on demand."""
     client.simulator.faults.append(FailedStart(usage=True))
 

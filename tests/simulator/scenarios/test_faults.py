@@ -1,41 +1,35 @@
 """What breaks, breaks as it was asked to."""
 
 import asyncio
-from typing import Any
 
 import aiohttp
 import pytest
 
 from upstream.server import until
+from upstream.simulated import KEY, Client
 
 pytestmark = pytest.mark.asyncio
 
 INVALID = "invalid_request_error"
 
 
-async def wire(client: Any, said: str) -> tuple[bytes, list[bytes]]:
+async def wire(client: Client, said: str) -> tuple[bytes, list[bytes]]:
     """Return the bytes of a stream, and the chunks in which they came."""
-    url = f"{client.simulator.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
-    body = client.body(said, stream=True)
-    async with client.session.post(url, json=body, headers=headers) as answer:
+    async with client.open_stream(said) as answer:
         chunks = [chunk async for chunk, _ in answer.content.iter_chunks()]
     return b"".join(chunks), chunks
 
 
-async def test_a_dropped_connection(client: Any) -> None:
+async def test_a_dropped_connection(client: Client) -> None:
     """drop aborts the connection in the middle of an event."""
     with pytest.raises(aiohttp.ClientPayloadError):
         await client.stream("sim:drop")
 
 
-async def test_a_stalled_stream_is_left_by_the_client(client: Any) -> None:
+async def test_a_stalled_stream_is_left_by_the_client(client: Client) -> None:
     """stall keeps the connection open; that the client leaves is recorded."""
     sim = client.simulator
-    url = f"{sim.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
-    body = client.body("sim:stall", stream=True)
-    async with client.session.post(url, json=body, headers=headers) as answer:
+    async with client.open_stream("sim:stall") as answer:
         await answer.content.readuntil(b"output_text.delta")
         assert sim.open_streams == 1
         answer.close()
@@ -47,14 +41,11 @@ async def test_a_stalled_stream_is_left_by_the_client(client: Any) -> None:
     assert sim.open_streams == 0
 
 
-async def test_held_answer_goes_on_when_it_is_released(client: Any) -> None:
+async def test_held_answer_goes_on_when_it_is_released(client: Client) -> None:
     """hold lets a test decide when; what was forgotten holds again."""
     sim = client.simulator
-    url = f"{sim.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
-    body = client.body("sim:chat,hold=2", stream=True)
     for _ in range(2):
-        async with client.session.post(url, json=body, headers=headers) as answer:
+        async with client.open_stream("sim:chat,hold=2") as answer:
             await until(lambda: sim.requests[-1].events_sent == 2)
             assert sim.open_streams == 1
             sim.release()
@@ -64,7 +55,7 @@ async def test_held_answer_goes_on_when_it_is_released(client: Any) -> None:
         sim.forget()
 
 
-async def test_answers_that_begin_together(client: Any) -> None:
+async def test_answers_that_begin_together(client: Client) -> None:
     """The first waits for the last, and another group starts from nothing."""
     sim = client.simulator
     for _ in range(2):
@@ -75,10 +66,10 @@ async def test_answers_that_begin_together(client: Any) -> None:
 
         heard = await asyncio.gather(early, client.stream("sim:short,together=2"))
 
-        assert [one.status for one in heard] == [200, 200]
+        assert [answer.status for answer in heard] == [200, 200]
 
 
-async def test_a_stalled_json_answer_is_left_by_the_client(client: Any) -> None:
+async def test_a_stalled_json_answer_is_left_by_the_client(client: Client) -> None:
     """Without a stream the answer may stall too."""
     with pytest.raises(asyncio.TimeoutError):
         async with asyncio.timeout(0.2):
@@ -87,7 +78,7 @@ async def test_a_stalled_json_answer_is_left_by_the_client(client: Any) -> None:
     assert (await client.simulator.closed_early()).finished is False
 
 
-async def test_random_chunks_cut_characters(client: Any) -> None:
+async def test_random_chunks_cut_characters(client: Client) -> None:
     """chunks=random cuts inside characters, and loses nothing."""
     raw, chunks = await wire(client, f"sim:chat,chunks=random {'東京🚀' * 20}")
 
@@ -102,7 +93,7 @@ async def test_random_chunks_cut_characters(client: Any) -> None:
     assert "Zürich" in raw.decode()
 
 
-async def test_chunks_of_one_byte(client: Any) -> None:
+async def test_chunks_of_one_byte(client: Client) -> None:
     """chunks=N cuts chunks of N bytes, and loses nothing."""
     raw, chunks = await wire(client, "sim:error-first,chunks=1")
 
@@ -110,14 +101,14 @@ async def test_chunks_of_one_byte(client: Any) -> None:
     assert raw.endswith(b"}\n\n")
 
 
-async def test_a_line_of_a_megabyte(client: Any) -> None:
+async def test_a_line_of_a_megabyte(client: Client) -> None:
     """big-line holds one line longer than a million bytes."""
     raw, _ = await wire(client, "sim:big-line")
 
     assert max(map(len, raw.split(b"\n"))) > 1_000_000
 
 
-async def test_attempts_that_fail(client: Any) -> None:
+async def test_attempts_that_fail(client: Client) -> None:
     """times=N refuses the first N attempts of one request, each time anew."""
     body = client.body("sim:503,times=2,retry-after=0.1")
     statuses = [(await client.post(body)).status for _ in range(6)]
@@ -128,7 +119,7 @@ async def test_attempts_that_fail(client: Any) -> None:
     assert refused.error["code"] == "server_is_overloaded"
 
 
-async def test_other_headers_of_a_refusal(client: Any) -> None:
+async def test_other_headers_of_a_refusal(client: Client) -> None:
     """Retry-After-Ms and X-Should-Retry can be asked for."""
     heard = await client.post(
         client.body("sim:429,retry-after-ms=5,should-retry=false")
@@ -138,10 +129,11 @@ async def test_other_headers_of_a_refusal(client: Any) -> None:
     assert heard.headers["X-Should-Retry"] == "false"
 
 
-async def test_a_status_on_any_scenario(client: Any) -> None:
+async def test_a_status_on_any_scenario(client: Client) -> None:
     """status=CODE goes with every scenario; without Retry-After none is sent."""
     body = client.body("sim:refusal,status=429,times=1")
-    first, second = await client.post(body), await client.post(body)
+    first = await client.post(body)
+    second = await client.post(body)
 
     assert (first.status, first.error["code"]) == (429, "rate_limit_exceeded")
     assert "Retry-After" not in first.headers
@@ -165,7 +157,7 @@ async def test_a_status_on_any_scenario(client: Any) -> None:
     ],
 )
 async def test_errors_before_a_response(
-    client: Any, name: str, status: int, type: str | None, code: str
+    client: Client, name: str, status: int, type: str | None, code: str
 ) -> None:
     """Each has its status, type and code, also when a stream was asked for."""
     for stream in (True, False):
@@ -176,7 +168,7 @@ async def test_errors_before_a_response(
         assert client.simulator.requests[-1].response == heard.body
 
 
-async def test_the_flex_tier_alone_has_no_capacity(client: Any) -> None:
+async def test_the_flex_tier_alone_has_no_capacity(client: Client) -> None:
     """Other tiers answer."""
     body = client.body("sim:flex-unavailable")
     refused = await client.post({**body, "service_tier": "flex"})
@@ -184,14 +176,14 @@ async def test_the_flex_tier_alone_has_no_capacity(client: Any) -> None:
     assert (await client.post(body)).status == 200
 
 
-async def test_a_wrong_key_of_xai(client: Any) -> None:
+async def test_a_wrong_key_of_xai(client: Client) -> None:
     """The words stand where others have an object."""
     heard = await client.post(client.body("sim:xai-key"))
     assert heard.status == 400
     assert heard.body["error"].startswith("Incorrect API key provided")
 
 
-async def test_answers_that_are_no_json(client: Any) -> None:
+async def test_answers_that_are_no_json(client: Client) -> None:
     """A gateway's page is a page."""
     heard = await client.post(client.body("sim:html-error"))
 
@@ -200,7 +192,7 @@ async def test_answers_that_are_no_json(client: Any) -> None:
     assert heard.raw.startswith(b"<html>")
 
 
-async def test_an_error_without_a_stream(client: Any) -> None:
+async def test_an_error_without_a_stream(client: Client) -> None:
     """Without a stream an error event is a 500."""
     heard = await client.post(client.body("sim:error-nested"))
 
@@ -208,14 +200,11 @@ async def test_an_error_without_a_stream(client: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["line", "comments", "lines", "events", "drip"])
-async def test_a_stream_without_an_end(client: Any, kind: str) -> None:
+async def test_a_stream_without_an_end(client: Client, kind: str) -> None:
     """endless goes on, in the form that was asked for, until the client leaves."""
     sim = client.simulator
-    url = f"{sim.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
-    body = client.body(f"sim:chat,endless=60,of={kind}", stream=True)
     size = 100 if kind == "drip" else 1_000_000
-    async with client.session.post(url, json=body, headers=headers) as answer:
+    async with client.open_stream(f"sim:chat,endless=60,of={kind}") as answer:
         while size > 0:
             size -= len(await answer.content.readany())
         answer.close()
@@ -226,7 +215,9 @@ async def test_a_stream_without_an_end(client: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_compressed_answer(client: Any, stream: bool) -> None:
+async def test_gzip_compresses_although_nobody_accepts_it(
+    client: Client, stream: bool
+) -> None:
     """gzip compresses the body although the client accepts none."""
     sent = client.body("sim:chat,gzip", stream=stream)
     heard = await client.post(sent, **{"Accept-Encoding": "identity"})
@@ -235,13 +226,12 @@ async def test_a_compressed_answer(client: Any, stream: bool) -> None:
     assert heard.text
 
 
-async def test_a_redirection(client: Any) -> None:
+async def test_redirection_leads_to_itself(client: Client) -> None:
     """It names an address, and whoever follows it is redirected again."""
-    url = f"{client.simulator.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
     body = client.body("sim:redirect")
+    headers = {"Authorization": f"Bearer {KEY}"}
     async with client.session.post(
-        url, json=body, headers=headers, allow_redirects=False
+        client.url, json=body, headers=headers, allow_redirects=False
     ) as answer:
         assert (answer.status, answer.headers["Location"]) == (307, "/v1/responses")
     with pytest.raises(aiohttp.TooManyRedirects):

@@ -1,10 +1,9 @@
 """The leaky scenarios leak: else a search for leaks would find nothing by itself."""
 
-from typing import Any
-
 import pytest
 
 from simulator.accounts import CANARY_KEY
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -23,7 +22,7 @@ FUNCTION = {
 )
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_refusal_that_quotes_the_request(
-    client: Any, name: str, status: int, stream: bool
+    client: Client, name: str, status: int, stream: bool
 ) -> None:
     """The key is in every text and in a header, the prompt in the message."""
     body = client.body(f"sim:{name} costs 5 $tool", stream=stream)
@@ -41,7 +40,7 @@ async def test_a_refusal_that_quotes_the_request(
 @pytest.mark.parametrize(
     "name", ["leaky-stream", "leaky-stream-nested", "leaky-stream-failed"]
 )
-async def test_a_stream_that_ends_so(client: Any, name: str) -> None:
+async def test_a_stream_that_ends_so(client: Client, name: str) -> None:
     """After some text comes an error with the key in code and message."""
     heard = await client.post(
         client.body(f"sim:{name} costs 5 $tool", stream=True), CANARY_KEY
@@ -49,14 +48,14 @@ async def test_a_stream_that_ends_so(client: Any, name: str) -> None:
 
     last = heard.events[-1]
     error = last.get("error") or last.get("response", last).get("error") or last
-    assert any(one["type"] == "response.output_text.delta" for one in heard.events)
+    assert any(event["type"] == "response.output_text.delta" for event in heard.events)
     assert error["code"] == HEADER
     assert HEADER in error["message"]
     assert "costs 5 $tool" in error["message"]
     assert error.get("param", HEADER).startswith(HEADER)
 
 
-async def test_a_call_that_quotes_the_prompt(client: Any) -> None:
+async def test_a_call_that_quotes_the_prompt(client: Client) -> None:
     """The prompt is in the arguments, and both are in the error that follows."""
     said = {"role": "user", "content": "sim:leaky-tool a word"}
     first = await client.post(client.body([said], tools=[FUNCTION]), CANARY_KEY)
@@ -73,7 +72,7 @@ async def test_a_call_that_quotes_the_prompt(client: Any) -> None:
     assert second.error["message"].count("a word") == 2
 
 
-async def test_the_header_of_azure_leaks_as_well(client: Any) -> None:
+async def test_the_header_of_azure_leaks_as_well(client: Client) -> None:
     """It is quoted with its name."""
     headers = {"api-key": CANARY_KEY}
     heard = await client.post(client.body("sim:leaky-error"), None, **headers)

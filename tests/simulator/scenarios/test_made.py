@@ -8,6 +8,7 @@ from openai import AsyncOpenAI, NotFoundError
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE, draw_picture
 from simulator.scenarios.made import MADE_SCENARIOS
 from upstream.package_types import check_event
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -27,10 +28,10 @@ def kinds(heard: Any) -> list[str]:
     return [item["type"] for item in heard.body["output"]]
 
 
-@pytest.mark.parametrize("name", [one.name for one in MADE_SCENARIOS])
+@pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
 @pytest.mark.parametrize("include", [OUTPUTS, []])
 async def test_events_are_the_packages(
-    client: Any, name: str, include: list[str]
+    client: Client, name: str, include: list[str]
 ) -> None:
     """Every event is one that the openai package knows, with outputs and without."""
     tools = [DRAW, RUN, FUNCTION]
@@ -41,13 +42,13 @@ async def test_events_are_the_packages(
     assert heard.events[-1]["type"] == "response.completed"
 
 
-@pytest.mark.parametrize("name", [one.name for one in MADE_SCENARIOS])
-async def test_tool_that_is_not_offered_is_not_used(client: Any, name: str) -> None:
+@pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
+async def test_tool_that_is_not_offered_is_not_used(client: Client, name: str) -> None:
     """The model says that it has none."""
     assert kinds(await client.ask(f"sim:{name}")) == ["message"]
 
 
-async def test_picture_is_darker_for_each_that_was_given(client: Any) -> None:
+async def test_picture_is_darker_for_each_that_was_given(client: Client) -> None:
     """So that a test sees what the model was given."""
     part = {
         "type": "input_image",
@@ -63,12 +64,12 @@ async def test_picture_is_darker_for_each_that_was_given(client: Any) -> None:
     second = await client.ask(given, tools=[DRAW])
 
     drawn = [heard.body["output"][1] for heard in (first, second)]
-    assert [one["result"] for one in drawn] == [draw_picture(200), draw_picture(140)]
-    assert [one["action"] for one in drawn] == ["generate", "edit"]
+    assert [item["result"] for item in drawn] == [draw_picture(200), draw_picture(140)]
+    assert [item["action"] for item in drawn] == ["generate", "edit"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-async def test_as_many_sketches_as_were_asked_for(client: Any, count: int) -> None:
+async def test_as_many_sketches_as_were_asked_for(client: Client, count: int) -> None:
     """Numbered from zero; none without the parameter."""
     tool = {**DRAW, "partial_images": count}
     heard = await client.stream("sim:draw", tools=[tool])
@@ -77,7 +78,7 @@ async def test_as_many_sketches_as_were_asked_for(client: Any, count: int) -> No
     assert [e["partial_image_index"] for e in sketches] == list(range(count))
 
 
-async def test_outputs_only_for_who_asks(client: Any) -> None:
+async def test_outputs_only_for_who_asks(client: Client) -> None:
     """As `include` says."""
     without = await client.ask("sim:count", tools=[RUN])
     with_them = await client.ask("sim:count", tools=[RUN], include=OUTPUTS)
@@ -104,7 +105,7 @@ async def test_outputs_only_for_who_asks(client: Any) -> None:
     ],
 )
 async def test_parameters_that_no_tool_takes(
-    client: Any, tool: dict[str, Any], param: str
+    client: Client, tool: dict[str, Any], param: str
 ) -> None:
     """Each is refused by its name."""
     heard = await client.post(client.body(tools=[tool]))
@@ -113,14 +114,14 @@ async def test_parameters_that_no_tool_takes(
     assert heard.error["param"] == param
 
 
-async def test_retired_picture_model(client: Any) -> None:
+async def test_retired_picture_model_is_refused(client: Client) -> None:
     """It was shut down."""
     heard = await client.post(client.body(tools=[{**DRAW, "model": "gpt-image-1"}]))
 
     assert (heard.status, heard.error["code"]) == (404, "model_not_found")
 
 
-async def test_files_of_containers(client: Any) -> None:
+async def test_openai_client_fetches_a_file_of_a_container(client: Client) -> None:
     """The openai client fetches one; what is not there is not found."""
     sim = client.simulator
     async with AsyncOpenAI(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.options import UnknownOption, find_spec, parse_spec
+from upstream.simulated import Client, bare
 
 FUNCTION = {
     "type": "function",
@@ -31,7 +32,7 @@ def kinds(heard: Any) -> list[str]:
 
 
 @pytest.mark.asyncio
-async def test_the_default_answer(client: Any) -> None:
+async def test_the_default_answer(client: Client) -> None:
     """A chat gets reasoning, then a message that says what it was given."""
     heard = await client.ask("Hello there", reasoning={"summary": "auto"})
     reasoning, message = heard.body["output"]
@@ -44,7 +45,7 @@ async def test_the_default_answer(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_no_summary_unless_asked(client: Any) -> None:
+async def test_no_summary_unless_asked(client: Client) -> None:
     """Without reasoning.summary the summary is empty."""
     heard = await client.ask()
 
@@ -57,7 +58,7 @@ async def test_no_summary_unless_asked(client: Any) -> None:
     [("gpt-5.6-sol", "none"), ("gpt-5.2", None), ("gpt-4.1", None)],
 )
 async def test_no_reasoning_where_none_is_made(
-    client: Any, model: str, effort: str | None
+    client: Client, model: str, effort: str | None
 ) -> None:
     """Effort none, a default of none, a plain model: a message alone."""
     reasoning = {"effort": effort} if effort else None
@@ -68,7 +69,7 @@ async def test_no_reasoning_where_none_is_made(
 
 
 @pytest.mark.asyncio
-async def test_the_effort_in_force_is_echoed(client: Any) -> None:
+async def test_the_effort_in_force_is_echoed(client: Client) -> None:
     """The response names the default effort when none was asked for."""
     default = await client.ask()
     asked = await client.ask(reasoning={"effort": "high"})
@@ -78,7 +79,7 @@ async def test_the_effort_in_force_is_echoed(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_request_is_echoed(client: Any) -> None:
+async def test_the_request_is_echoed(client: Client) -> None:
     """The response repeats what was asked, and names the dated model."""
     heard = await client.ask(
         model="gpt-5.5",
@@ -100,14 +101,11 @@ async def test_the_request_is_echoed(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_tool_is_called_then_its_output_is_used(client: Any) -> None:
+async def test_a_tool_is_called_then_its_output_is_used(client: Client) -> None:
     """The request that carries the outputs gets the second response."""
     first = await client.ask([USER], tools=[FUNCTION])
     reasoning, call = first.body["output"]
-    sent = [
-        {k: v for k, v in one.items() if k not in ("id", "status")}
-        for one in (reasoning, call)
-    ]
+    sent = bare([reasoning, call])
     output = {
         "type": "function_call_output",
         "call_id": call["call_id"],
@@ -125,7 +123,7 @@ async def test_a_tool_is_called_then_its_output_is_used(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_rounds_are_counted_since_the_last_user_message(client: Any) -> None:
+async def test_rounds_are_counted_since_the_last_user_message(client: Client) -> None:
     """A second turn of the tool scenario calls again."""
     call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
@@ -143,7 +141,7 @@ TASKS = {
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("field", TASKS)
-async def test_tasks_get_their_json(client: Any, field: str) -> None:
+async def test_tasks_get_their_json(client: Client, field: str) -> None:
     """A task's prompt is answered with its JSON, whatever the chat in it says."""
     history = "### Chat History:\nUSER: sim:failed please give me a title"
     heard = await client.ask(TASKS[field] + history)
@@ -152,7 +150,7 @@ async def test_tasks_get_their_json(client: Any, field: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_prompt_with_retrieved_context_is_no_task(client: Any) -> None:
+async def test_a_prompt_with_retrieved_context_is_no_task(client: Client) -> None:
     """The template of retrieved context starts like a task and is a chat."""
     heard = await client.ask("### Task:\nRespond to the query.\n\nHow deep is it?")
 
@@ -160,7 +158,7 @@ async def test_a_prompt_with_retrieved_context_is_no_task(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_header_wins_over_a_word(client: Any) -> None:
+async def test_a_header_wins_over_a_word(client: Client) -> None:
     """The header chooses, then the word, then the default of the simulator."""
     client.simulator.default_scenario = "short"
     by_default = await client.ask("Hi")
@@ -170,7 +168,7 @@ async def test_a_header_wins_over_a_word(client: Any) -> None:
 
     assert by_default.text == "Turn 1. I was given 0 reasoning items back."
     assert by_word.body["output"][1]["content"][0]["type"] == "refusal"
-    assert [one.scenario for one in client.simulator.requests] == [
+    assert [request.scenario for request in client.simulator.requests] == [
         "short",
         "refusal",
         "incomplete",
@@ -179,7 +177,7 @@ async def test_a_header_wins_over_a_word(client: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("said", ["sim:no-such", "sim:chat,louder"])
-async def test_a_misspelt_scenario(client: Any, said: str) -> None:
+async def test_a_misspelt_scenario(client: Client, said: str) -> None:
     """A scenario or an option that does not exist is refused."""
     heard = await client.post(client.body(said))
 

@@ -12,6 +12,7 @@ from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
 from simulator.transcripts import fit_call
 from upstream.package_types import check_event, unknown_fields
+from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -32,18 +33,18 @@ REFUSED_TWICE = {"misaligned", "cyber-failed", "too-large", "late-reason"}
 NEWER_THAN_THE_PACKAGE = {"misaligned", "cyber-failed"}
 """Errors with a field or a code that the package's types do not have yet."""
 STREAMED = [
-    one
-    for one in ALL_SCENARIOS
-    if one.name not in {"stall", "drop", "slow"}
+    scenario
+    for scenario in ALL_SCENARIOS
+    if scenario.name not in {"stall", "drop", "slow"}
     and all(
-        isinstance(due, Reply) or one.name in ("long", "big-line", "task")
-        for due in one.replies
+        isinstance(due, Reply) or scenario.name in ("long", "big-line", "task")
+        for due in scenario.replies
     )
-    and "status=" not in one.options
+    and "status=" not in scenario.options
 ]
 
 
-async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
+async def run_of(client: Client, scenario: str) -> list[list[dict[str, Any]]]:
     """Return the events of each response of a run, its calls answered."""
     items: list[dict[str, Any]] = [{"role": "user", "content": f"sim:{scenario}"}]
     streams = []
@@ -53,28 +54,35 @@ async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
         )
         streams.append(heard.events)
         last = heard.events[-1].get("response", {"output": []})
-        calls = [one for one in last["output"] if one["type"] in OUTPUTS]
+        calls = [item for item in last["output"] if item["type"] in OUTPUTS]
         if not calls:
             break
         items += [
-            fit_call({k: v for k, v in one.items() if k not in ("id", "status")})
-            for one in last["output"]
+            fit_call({k: v for k, v in item.items() if k not in ("id", "status")})
+            for item in last["output"]
         ]
         items += [
             {
-                "type": f"{one['type']}_output",
-                "call_id": fit_call(one)["call_id"],
+                "type": f"{item['type']}_output",
+                "call_id": fit_call(item)["call_id"],
                 "output": "rain",
             }
-            for one in calls
+            for item in calls
         ]
     return streams
 
 
 @pytest.mark.parametrize(
-    "name", [one.name for one in STREAMED if one.name not in NEWER_THAN_THE_PACKAGE]
+    "name",
+    [
+        scenario.name
+        for scenario in STREAMED
+        if scenario.name not in NEWER_THAN_THE_PACKAGE
+    ],
 )
-async def test_every_event_has_the_type_of_the_package(client: Any, name: str) -> None:
+async def test_every_event_has_the_type_of_the_package(
+    client: Client, name: str
+) -> None:
     """The events of a scenario validate, with no field that the class lacks."""
     streams = await run_of(client, name)
 
@@ -83,15 +91,18 @@ async def test_every_event_has_the_type_of_the_package(client: Any, name: str) -
             check_event(event)
 
 
-@pytest.mark.parametrize("name", [one.name for one in STREAMED])
-async def test_every_stream_is_numbered_and_ends_once(client: Any, name: str) -> None:
+@pytest.mark.parametrize("name", [scenario.name for scenario in STREAMED])
+async def test_every_stream_is_numbered_and_ends_once(
+    client: Client, name: str
+) -> None:
     """Sequence numbers rise from 0 by one; one terminal event stands last."""
     for events in await run_of(client, name):
         types = [event["type"] for event in events]
 
-        assert [one["sequence_number"] for one in events] == list(range(len(events)))
+        numbers = [event["sequence_number"] for event in events]
+        assert numbers == list(range(len(events)))
         expected = 2 if name in REFUSED_TWICE else int(name not in UNFINISHED)
-        assert sum(one in TERMINAL for one in types) == expected
+        assert sum(kind in TERMINAL for kind in types) == expected
         assert types[-1] in TERMINAL or name in UNFINISHED
         if name != "error-first":
             assert types[:2] == ["response.created", "response.in_progress"]
@@ -110,27 +121,27 @@ async def test_a_field_that_no_class_knows_is_found() -> None:
         check_event(event)
 
 
-async def test_every_json_answer_is_a_response(client: Any) -> None:
+async def test_every_json_answer_is_a_response(client: Client) -> None:
     """Without a stream the answer is the Response of the last event."""
-    for one in STREAMED:
-        is_error = one.name.startswith("error") or one.name == "late-reason"
-        has_no_response = is_error or one.name == "cut"
-        if has_no_response or one.name in NEWER_THAN_THE_PACKAGE:
+    for scenario in STREAMED:
+        is_error = scenario.name.startswith("error") or scenario.name == "late-reason"
+        has_no_response = is_error or scenario.name == "cut"
+        if has_no_response or scenario.name in NEWER_THAN_THE_PACKAGE:
             continue
-        heard = await client.ask(f"sim:{one.name}", reasoning={"summary": "auto"})
+        heard = await client.ask(f"sim:{scenario.name}", reasoning={"summary": "auto"})
 
         parsed = TypeAdapter(Response).validate_python(heard.body)
         assert unknown_fields(parsed) == []
 
 
-async def test_deltas_are_padded_unless_told_otherwise(client: Any) -> None:
+async def test_deltas_are_padded_unless_told_otherwise(client: Client) -> None:
     """Obfuscation is on by default and off when asked."""
     padded = await client.stream()
     bare = await client.stream(stream_options={"include_obfuscation": False})
 
-    deltas = [one for one in padded.events if one["type"].endswith(".delta")]
-    assert all(one["obfuscation"] for one in deltas)
-    assert not any("obfuscation" in one for one in bare.events)
+    deltas = [event for event in padded.events if event["type"].endswith(".delta")]
+    assert all(event["obfuscation"] for event in deltas)
+    assert not any("obfuscation" in event for event in bare.events)
 
 
 async def test_two_simulators_send_the_same_bytes() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from simulator.sealing import Seal, seal_content
 from simulator.tokens import PromptCache, count_common_prefix, count_tokens
+from upstream.simulated import Client
 
 LONG = "All work and no play makes a dull stand-in. " * 200
 
@@ -16,7 +17,7 @@ def usage(heard: Any) -> Any:
 
 
 @pytest.mark.asyncio
-async def test_a_prefix_of_an_earlier_request_is_cached(client: Any) -> None:
+async def test_a_prefix_of_an_earlier_request_is_cached(client: Client) -> None:
     """A second turn finds the first in the cache, when it is long enough."""
     first = await client.ask([{"role": "user", "content": LONG}], prompt_cache_key="a")
     items = [
@@ -52,7 +53,7 @@ async def test_a_prefix_of_an_earlier_request_is_cached(client: Any) -> None:
     ],
 )
 async def test_what_is_not_cached(
-    client: Any, change: dict[str, Any], key: str
+    client: Client, change: dict[str, Any], key: str
 ) -> None:
     """Another key, model, head, setting or organization shares nothing."""
     body = client.body(f"{LONG} JSON", prompt_cache_key="a")
@@ -73,7 +74,7 @@ async def test_what_is_not_cached(
         {"service_tier": "default"},
     ],
 )
-async def test_what_costs_no_cache(client: Any, change: dict[str, Any]) -> None:
+async def test_what_costs_no_cache(client: Client, change: dict[str, Any]) -> None:
     """A default that is said, and what is on no list."""
     body = client.body(LONG)
     await client.post(body)
@@ -83,7 +84,7 @@ async def test_what_costs_no_cache(client: Any, change: dict[str, Any]) -> None:
 
 
 @pytest.mark.asyncio
-async def test_newer_models_never_cache_instructions(client: Any) -> None:
+async def test_newer_models_never_cache_instructions(client: Client) -> None:
     """From 6.2 on they stand behind the input and are paid for in full every time."""
     for instructions in (LONG, LONG, f"{LONG}!"):
         heard = await client.ask(LONG, model="gpt-6.2-sol", instructions=instructions)
@@ -99,7 +100,7 @@ async def test_newer_models_never_cache_instructions(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_forgetting(client: Any) -> None:
+async def test_forgetting_empties_record_and_cache(client: Client) -> None:
     """forget() empties record and cache."""
     await client.ask(LONG)
     client.simulator.forget()
@@ -110,7 +111,7 @@ async def test_forgetting(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_short_prompts_are_not_cached(client: Any) -> None:
+async def test_short_prompts_are_not_cached(client: Client) -> None:
     """Less than 1,024 tokens in common count as nothing."""
     await client.ask("Hello")
     heard = await client.ask("Hello")
@@ -120,7 +121,7 @@ async def test_short_prompts_are_not_cached(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_older_models_count_no_cache_writes(client: Any) -> None:
+async def test_older_models_count_no_cache_writes(client: Client) -> None:
     """Cache writes are counted from 5.6 on."""
     heard = await client.ask(LONG, model="gpt-5.5")
 
@@ -128,7 +129,7 @@ async def test_older_models_count_no_cache_writes(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_sums(client: Any) -> None:
+async def test_reasoning_is_part_of_the_output(client: Client) -> None:
     """Reasoning is part of the output; total is input with output."""
     count = usage(await client.ask())
 
@@ -142,7 +143,9 @@ async def test_the_sums(client: Any) -> None:
     ("one", "other", "shared"),
     [(b"", b"abc", 0), (b"abc", b"abd", 2), (b"abc", b"abc", 3), (b"ab", b"abc", 2)],
 )
-def test_common_prefix(one: bytes, other: bytes, shared: int) -> None:
+def test_shared_bytes_at_the_head_are_counted(
+    one: bytes, other: bytes, shared: int
+) -> None:
     """The shared bytes at the head are counted."""
     assert count_common_prefix(one, other) == shared
 

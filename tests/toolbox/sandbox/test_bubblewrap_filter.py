@@ -11,9 +11,14 @@ from toolbox.sandbox.bubblewrap import (
     _build_seccomp_filter,
 )
 
-ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
+ALLOW = 0x7FFF0000
+REFUSE = 0x00050001
+KILL = 0x80000000
 MACHINES = ["x86_64", "aarch64"]
-LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+LOAD = 0x20
+IF_EQUAL = 0x15
+IF_AT_LEAST = 0x35
+RETURN = 0x06
 
 
 def verdict(machine: str, number: int, first: int = 0, architecture: int = 0) -> int:

@@ -25,6 +25,79 @@ async def refused(chat: Chat, call: str) -> str:
     return errno.errorcode[number]
 
 
+SEEN: dict[str, tuple[str, object]] = {
+    "no process of the host": (
+        "import os\nsorted(int(name) for name in os.listdir('/proc') if name.isdigit())",
+        [1, 2],
+    ),
+    "no name of the host": ("import os\nos.uname().nodename", "sandbox"),
+    # Three streams, where the result goes, and the folder that is listed.
+    "its own files": (
+        "import os\nsorted(os.listdir('/proc/self/fd'))",
+        ["0", "1", "2", "3", "4"],
+    ),
+    "the loopback of the sandbox": (
+        "lines = open('/proc/net/dev').read().splitlines()[2:]\n"
+        "[line.split(':')[0].strip() for line in lines]",
+        ["lo"],
+    ),
+    # No capability, none to be had, a filter, and nobody's name.
+    "no rights": (
+        """
+import os
+lines = dict(line.rstrip(chr(10)).split(":\\t", 1) for line in open("/proc/self/status"))
+rights = [int(lines[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
+[rights, lines["NoNewPrivs"], lines["Seccomp"], os.getuid() > 0, os.getgroups()]
+""",
+        [[0] * 5, "1", "2", True, []],
+    ),
+    # Its settings are those of the host.
+    "no setting of the kernel": (
+        """
+import os
+def can_be_set(path):
+    try:
+        with open(path, "r+") as setting:
+            same = setting.read()
+            setting.seek(0)
+            setting.write(same)
+        return True
+    except OSError:
+        return False
+paths = ["/proc/1/uid_map"]
+for folder, _, files in os.walk("/proc/sys"):
+    paths += [os.path.join(folder, name) for name in files]
+[len(paths) > 100, [path for path in paths if can_be_set(path)]]
+""",
+        [True, []],
+    ),
+    # Otherwise what they hold would be limited by nothing.
+    "two folders to write in": (
+        """
+import os
+found = set()
+for folder, folders, _ in os.walk("/"):
+    folders[:] = [] if folder == "/proc" else folders
+    try:
+        open(os.path.join(folder, "new"), "w").close()
+        found.add(folder)
+    except OSError:
+        pass
+sorted(found)
+""",
+        ["/tmp", "/work"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SEEN)
+async def test_code_sees_the_sandbox_alone(chat: Chat, case: str) -> None:
+    """Whatever it asks the kernel."""
+    code, expected = SEEN[case]
+
+    assert (await chat.run(code)).result == expected
+
+
 # ---------------------------------------------------------------- the network
 
 
@@ -34,13 +107,6 @@ def listener() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
-
-
-async def test_no_network_device(chat: Chat) -> None:
-    """There is the loopback interface of the sandbox alone."""
-    result = (await chat.run("open('/proc/net/dev').read().split('\\n')[2:]")).result
-
-    assert [line.split(":")[0].strip() for line in result if line] == ["lo"]
 
 
 async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> None:
@@ -121,30 +187,6 @@ async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> No
     assert (await chat.run(code)).result == []
 
 
-async def test_nothing_but_two_folders_can_be_written(chat: Chat) -> None:
-    """Otherwise what they hold would be limited by nothing."""
-    code = """
-import os
-found = set()
-for folder, folders, _ in os.walk("/"):
-    folders[:] = [] if folder == "/proc" else folders
-    try:
-        open(os.path.join(folder, "new"), "w").close()
-        found.add(folder)
-    except OSError:
-        pass
-sorted(found)
-"""
-    assert (await chat.run(code)).result == ["/tmp", "/work"]
-
-
-async def test_code_has_its_own_files_alone(chat: Chat) -> None:
-    """Three streams, where the result goes, and the folder that is listed."""
-    result = (await chat.run("import os\nos.listdir('/proc/self/fd')")).result
-
-    assert sorted(result) == ["0", "1", "2", "3", "4"]
-
-
 async def test_open_files_of_the_server_are_not_inherited(
     chat: Chat, tmp_path: Path
 ) -> None:
@@ -192,37 +234,10 @@ seen = [open(path).read() for path in glob.glob("/proc/[0-9]*/environ")]
     assert "PATH" not in seen
 
 
-async def test_no_process_of_the_host_is_seen(chat: Chat) -> None:
-    """The first process and the code."""
-    code = (
-        "import os\nsorted(int(name) for name in os.listdir('/proc') if name.isdigit())"
-    )
-
-    assert (await chat.run(code)).result == [1, 2]
-
-
-async def test_host_is_not_named(chat: Chat) -> None:
-    """Its name may say whose it is."""
-    result = (await chat.run("import os\nos.uname().nodename")).result
-
-    assert result == "sandbox" != platform.node()
-
-
 # ---------------------------------------------------------------- rights
 
 
-async def test_no_rights_at_all(chat: Chat) -> None:
-    """No capability, none to be had, a filter, and nobody's name."""
-    code = """
-import os
-lines = dict(line.rstrip(chr(10)).split(":\\t", 1) for line in open("/proc/self/status"))
-rights = [int(lines[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
-[rights, lines["NoNewPrivs"], lines["Seccomp"], os.getuid() > 0, os.getgroups()]
-"""
-    assert (await chat.run(code)).result == [[0] * 5, "1", "2", True, []]
-
-
-async def test_small_limits(chat: Chat) -> None:
+async def test_limits_of_the_kernel_are_small(chat: Chat) -> None:
     """What no program needs is not there; the server comes first."""
     code = """
 import os, resource
@@ -285,27 +300,6 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page))
     ran = await chat.run(code)
 
     assert ran.told["note"] == "The code was ended by signal 31."
-
-
-async def test_kernel_cannot_be_told_anything(chat: Chat) -> None:
-    """Its settings are those of the host."""
-    code = """
-import os
-def can_be_set(path):
-    try:
-        with open(path, "r+") as setting:
-            same = setting.read()
-            setting.seek(0)
-            setting.write(same)
-        return True
-    except OSError:
-        return False
-paths = ["/proc/1/uid_map"]
-for folder, _, files in os.walk("/proc/sys"):
-    paths += [os.path.join(folder, name) for name in files]
-[len(paths) > 100, [path for path in paths if can_be_set(path)]]
-"""
-    assert (await chat.run(code)).result == [True, []]
 
 
 async def test_no_devices_and_no_setuid_files(chat: Chat) -> None:

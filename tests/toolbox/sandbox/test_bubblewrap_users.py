@@ -153,7 +153,7 @@ def test_forged_workspace_harms_only_itself(sources: str) -> None:
         assert server.stdout
         told = [json.loads(line) for line in server.stdout]
 
-    assert told[0] == "Error: The sandbox gave an answer that makes no sense."
+    assert told[0] == "Error: The sandbox returned an invalid answer."
     assert told[1].startswith("Error: An earlier run damaged the workspace")
     assert json.loads(told[2])["result"] == 42
 

@@ -180,7 +180,7 @@ async def test_client_that_does_not_start(client: Client) -> None:
     await tools.close()
 
 
-async def test_without_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is to be installed."""
     monkeypatch.setenv("PATH", "/nowhere")
     log: list[str] = []

@@ -117,8 +117,8 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({}, "Error: The sandbox gave an answer that makes no sense."),
-        ({"stdout": 1}, "Error: The sandbox gave an answer that makes no sense."),
+        ({}, "Error: The sandbox returned an invalid answer."),
+        ({"stdout": 1}, "Error: The sandbox returned an invalid answer."),
         (
             {**RUN, "result": "[1"},
             '{"stdout": "", "stderr": "", "result": null, "files": []}',

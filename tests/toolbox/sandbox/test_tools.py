@@ -193,7 +193,8 @@ async def test_chats_are_apart(chat: Chat) -> None:
     await nobody.run("open('lost', 'w')")
 
     seen = [
-        (await one.run("import os\nos.listdir()")).result for one in (other, nobody)
+        (await lonely.run("import os\nos.listdir()")).result
+        for lonely in (other, nobody)
     ]
 
     assert seen == [[], []]
@@ -252,7 +253,7 @@ async def test_what_is_no_text_comes_back_as_a_file(chat: Chat) -> None:
 
     answer = await chat.file("read", path="a.png")
 
-    assert answer.text == "It is no text; the user is shown the file of 256 bytes."
+    assert answer.text == "It is not text; the user gets the file of 256 bytes."
     assert [file.path.read_bytes() for file in answer.files] == [bytes(range(256))]
 
 
@@ -262,7 +263,7 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
 
     text = (await chat.file("read", path="long")).text
 
-    assert text == "é" * 5000 + "\n\n[The file goes on: it has 12001 bytes.]"
+    assert text == "é" * 5000 + "\n\n[The file continues: it has 12001 bytes.]"
 
 
 @pytest.mark.parametrize(
@@ -419,7 +420,7 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
 
     told = [await chat.tools.receive(chat.name, "f-1", "a.txt", read) for _ in range(3)]
 
-    assert [one.text for one in told[:2]] == ["Error: It is gone."] * 2
+    assert [answer.text for answer in told[:2]] == ["Error: It is gone."] * 2
     assert (await chat.run("open('a.txt').read()")).result == "rain"
 
 

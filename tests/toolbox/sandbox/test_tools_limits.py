@@ -250,7 +250,7 @@ async def test_too_much_is_not_kept(chat: Chat, kind: str) -> None:
     ran = await chat.run("import os\n" + code)
 
     assert ran.told["note"] == (
-        f"Nothing was kept of the workspace, because {said}: it is as it was before."
+        f"Nothing in the workspace was kept, because {said}: it is as it was before."
     )
     assert ran.answer.files == ()
     assert (await chat.run("import os\nos.listdir()")).result == ["before"]

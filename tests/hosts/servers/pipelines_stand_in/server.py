@@ -154,7 +154,8 @@ class Server:
         model = self.models.get(form.model)
         if model is None or model["type"] == "filter":
             raise HTTPException(404, f"Pipeline {form.model} not found")
-        owner, asked_for = form.model, form.model
+        owner = form.model
+        asked_for = form.model
         if model["type"] == "manifold":
             owner, asked_for = form.model.split(".", 1)
         pipe = self.shelf.pipelines[owner].pipe

@@ -56,9 +56,8 @@ class Shelf:
             path.rename(failed / path.name)
             return
         if hasattr(pipeline, "valves"):
-            defaults, given = pipeline.valves.model_dump(), json.loads(
-                stored.read_text()
-            )
+            defaults = pipeline.valves.model_dump()
+            given = json.loads(stored.read_text())
             pipeline.valves = type(pipeline.valves)(**{**defaults, **given})
         pipeline_id = getattr(pipeline, "id", path.stem)
         self.pipelines[pipeline_id] = pipeline
@@ -127,7 +126,8 @@ def _entries(pipeline_id: str, pipeline: Any) -> Iterator[Entry]:
         listed = pipeline.pipelines
         prefix = getattr(pipeline, "name", "")
         for model in listed() if callable(listed) else listed:
-            whole_id, name = f"{pipeline_id}.{model['id']}", prefix + model["name"]
+            whole_id = f"{pipeline_id}.{model['id']}"
+            name = prefix + model["name"]
             yield {**entry, "id": whole_id, "name": name}
     elif kind == "filter" or not hasattr(pipeline, "type"):
         yield entry

@@ -16,9 +16,10 @@ from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.files import add_documents, split_result_files
 from owui_manifold.host.open_webui import scale_image
+from owui_manifold.host.result_files import split_result_files
 from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.files import add_documents
 from stand_in.host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -94,7 +95,7 @@ async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
     ("wanted", "sent"),
     [("pdf", ["a.pdf"]), ("all", ["a.pdf", "b.txt", "c.docx"])],
 )
-async def test_only_what_is_wanted(
+async def test_only_wanted_documents_are_read(
     wanted: str, sent: list[str], host: StandInHost
 ) -> None:
     """Sounds, archives and pictures are left to the host."""
@@ -130,7 +131,7 @@ async def test_shared_file_is_read(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nowhere/at/all", None])
-async def test_file_that_the_host_lost(path: Any, host: StandInHost) -> None:
+async def test_lost_file_is_refused(path: Any, host: StandInHost) -> None:
     """The row is there, the bytes are not."""
     file_id = host.files.add(PDF, "a.pdf")
     host.files.rows[file_id].path = path
@@ -140,13 +141,15 @@ async def test_file_that_the_host_lost(path: Any, host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
-async def test_more_than_the_api_takes(is_declared: bool, host: StandInHost) -> None:
+async def test_files_beyond_the_limit_are_refused(
+    is_declared: bool, host: StandInHost
+) -> None:
     """The sentence names the file that was too much; a known size saves the reading."""
     size = 50_000_001
     content = PDF if is_declared else PDF.ljust(size)
     file_id = host.files.add(content, "a.pdf", size=size if is_declared else None)
 
-    with pytest.raises(InvalidRequest, match=r"With a\.pdf .* more than 50 MB"):
+    with pytest.raises(InvalidRequest, match=r"With a\.pdf .* exceed 50 MB"):
         await asked_with(attachment(file_id, "a.pdf"))
 
     assert len(host.files.threads) == (0 if is_declared else 1)
@@ -310,7 +313,7 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
     assert [part["detail"] for part in parts] == ["low", "high"]
 
 
-async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
+async def test_oldest_pictures_beyond_the_limit_are_left_out(host: StandInHost) -> None:
     """The oldest are left out, and the model is told."""
     body = chat("?")
     picture = {"type": "image_url", "image_url": {"url": PIXEL}}

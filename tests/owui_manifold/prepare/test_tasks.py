@@ -7,7 +7,7 @@ import pytest
 from calls.sample import MODEL, call_of, chat
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
-from owui_manifold.prepare.request import build_task_request
+from owui_manifold.prepare.tasks import build_task_request
 from owui_manifold.present.report import report_request
 from stand_in.host import StandInHost
 

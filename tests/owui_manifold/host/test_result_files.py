@@ -7,7 +7,7 @@ import pytest
 
 from chats.pictures import BMP, JPEG, PIXEL, data_url
 from owui_chat.input.attachments import UNREADABLE_IMAGE
-from owui_manifold.host.files import split_result_files
+from owui_manifold.host.result_files import split_result_files
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio

@@ -9,7 +9,7 @@ from calls.sample import call_of, host_context
 from openai_responses.loop.tools import Approver
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.tools import build_approver
+from owui_manifold.host.approvals import build_approver
 from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio

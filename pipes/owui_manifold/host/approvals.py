@@ -1,0 +1,86 @@
+"""Asks people for approval of a tool's call, in the host's own dialog."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+
+from openai_responses.json_input import JsonObject, value_at
+from openai_responses.loop.tools import ApprovalRules, Approver, Ask
+from openai_responses.requests.tools import ToolNames
+from owui_manifold.host.callables import function_names
+from owui_manifold.host.context import EventCall, HostContext
+
+
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
+    """Return who decides about the calls of a request.
+
+    The rules of the valve come first; for other tools the host's own mode counts. The
+    host's `ask_user` only asks a question.
+    """
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
+    if host.is_builtin("ask_user"):
+        rules = [*rules, ("ask_user", "auto")]
+    return Approver(
+        rules=rules,
+        default_rule="ask" if mode == "ask" else "auto",
+        ask=_ask_in_page(host.event_call) if host.event_call else None,
+        log=log,
+        other_names=partial(_other_names, host),
+    )
+
+
+def _other_names(host: HostContext, name: str) -> list[str]:
+    """Return the names that a tool has in its toolkit or on its server.
+
+    The host puts an id in front of a name that another tool has, and of all names of an
+    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    """
+    return function_names(host.tools.get(name, {}).get("callable"))
+
+
+_SHOWN_HALF = 2000
+"""Characters that a question shows of the beginning and of the end of arguments."""
+
+
+def _question(name: str, arguments: JsonObject) -> str:
+    """Return the question about a call as Markdown.
+
+    Arguments cannot end the block of code: in JSON no line begins with their text.
+    """
+    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+    hidden = len(shown) - 2 * _SHOWN_HALF
+    if hidden > 0:
+        note = f" [... {hidden} characters are not shown ...] "
+        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
+    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
+
+
+_MAX_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
+def _ask_in_page(event_call: EventCall) -> Ask:
+    """Return the way to show the host's approval card.
+
+    An older host shows the message alone, so it holds the arguments. Without an answer
+    the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
+    """
+
+    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        data = {
+            "title": "Allow this tool?",
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "timeout_ms": _MAX_WAITING_MS,
+        }
+        return await event_call({"type": "confirmation", "data": data}) is True
+
+    return ask

@@ -1,0 +1,66 @@
+"""The functions of the host's tools: how it wraps them, and how they run.
+
+What is guessed of a foreign function is guessed here.
+"""
+
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from openai_responses.json_input import JsonObject
+
+HostFunction = Callable[..., Coroutine[Any, Any, Any]]
+"""A tool's function as the host wraps it: async, even if the tool never waits."""
+
+_OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
+
+
+def function_names(wrapped: object) -> list[str]:
+    """Return the names that a tool's function has: its own, and that on a server."""
+    function = getattr(wrapped, "__function__", wrapped)
+    names = [str(getattr(function, "__name__", ""))]
+    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    if _OWN_NAME in variables:
+        cells: Any = getattr(function, "__closure__", None)
+        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
+    return names
+
+
+def is_blocking(function: HostFunction) -> bool:
+    """Say whether a function does its work without waiting.
+
+    The host wraps sync tools in coroutine functions that never wait; on the event loop
+    they would block every chat.
+    """
+    bare = getattr(function, "__function__", None)
+    return bare is not None and not inspect.iscoroutinefunction(bare)
+
+
+def run_at_once(function: HostFunction, params: JsonObject) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
+    coroutine = function(**params)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a tool that claims to be synchronous waited")
+
+
+async def call_server(function: HostFunction, params: JsonObject) -> Any:
+    """Return what an MCP server says, also of a call that failed.
+
+    That is meant for the model; the host raises it as a bare Exception
+    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    """
+    try:
+        return await function(**params)
+    except Exception as error:
+        if type(error) is Exception:
+            return {"error": str(error)}
+        raise

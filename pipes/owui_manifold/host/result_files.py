@@ -1,0 +1,93 @@
+"""The files of a tool's result, split between the model, the chat and the page."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NamedTuple
+
+from openai_responses.items import Item, item_type
+from openai_responses.json_input import JsonObject
+from owui_chat.input.attachments import append_images, image_data_url, tool_image
+from owui_manifold.host.open_webui import HostUser, read_file, readable_file
+
+StoreImage = Callable[[str], Awaitable[str]]
+"""Stores a picture, given as a data URL; returns its address."""
+
+_STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
+"""The address of a stored picture in a chat."""
+
+
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    pictures = list[_Picture]()
+    shown = list[JsonObject]()
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        picture = await _read_picture(url, store, user)
+        pictures.append(picture)
+        if picture.is_on_card and picture.fits(has_row):
+            shown.append({**file, "url": picture.address})
+    readable = [picture for picture in pictures if picture.is_readable]
+    for picture in pictures:
+        if not picture.is_readable:
+            text += f"\n{picture.part['text']}"
+    stored = [
+        {"type": "input_image", "image_url": picture.address}
+        for picture in readable
+        if picture.fits(has_row)
+    ]
+    output = append_images(text, [picture.part for picture in readable])
+    return output, {"files": shown, "stored": stored}
+
+
+class _Picture(NamedTuple):
+    """A picture of a result, as the model gets it."""
+
+    url: str
+    """As it came."""
+    address: str
+    """As it is shown: of the stored file, if the host stored it."""
+    part: Item
+    """An image, or a text that says why there is none."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the model sees it."""
+        return item_type(self.part) == "input_image"
+
+    @property
+    def is_on_card(self) -> bool:
+        """Whether the card shows it beside the output."""
+        return self.address == self.url or not self.is_readable
+
+    def fits(self, has_row: bool) -> bool:
+        """Say whether it can be written: a row holds no picture whole."""
+        return not (has_row and self.address.startswith("data:"))
+
+
+async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
+    """Return a picture at an address, which is stored if it came whole."""
+    address = await store(url) if url.startswith("data:") else url
+    return _Picture(url, address, await _read_image(address, user))
+
+
+async def _read_image(address: str, user: HostUser | None) -> Item:
+    """Return a tool's picture in the same bytes as the next turn will read it."""
+    match = _STORED_ADDRESS.match(address)
+    file = await readable_file(match[1], user) if match else None
+    held = await read_file(file, image_data_url) if file else address
+    return tool_image(held or "")

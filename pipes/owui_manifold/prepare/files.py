@@ -1,0 +1,108 @@
+"""The host's files that a chat names: documents for the model, and pictures it drew.
+
+They are read with the rights of the current user.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+
+from openai_responses.items import Item
+from owui_chat.file_names import shorten_name
+from owui_chat.input.attachments import (
+    GONE_FILE,
+    PDF_TYPE,
+    document_part,
+    document_type,
+    part_or_note,
+    question_index,
+)
+from owui_chat.messages import Attachment, ChatPart, UserMessage
+from owui_chat.storage.images import restore_images, stored_image_ids
+from owui_chat.storage.records import Record
+from owui_manifold.host.open_webui import (
+    HostUser,
+    read_file,
+    readable_file,
+    user_model,
+)
+
+_MAX_DOCUMENT_BYTES = 50_000_000
+"""The limit for all documents of one request."""
+
+_TOO_LARGE = (
+    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
+    "smaller file, or start a new chat."
+)
+
+
+async def add_documents(
+    parts: Sequence[ChatPart], user: HostUser | None, wanted: str
+) -> list[ChatPart]:
+    """Return a chat with the documents that the model reads itself.
+
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
+    """
+    result = list(parts)
+    question = question_index(parts)
+    left = _MAX_DOCUMENT_BYTES
+    for index, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            read = list[Item]()
+            for file in part.attachments:
+                document, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if document:
+                    is_asked = index == question
+                    read.append(part_or_note(document, is_asked=is_asked))
+            result[index] = part.with_content([*read, *part.content])
+    return result
+
+
+async def _read_document(
+    file: Attachment, user: HostUser | None, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    """Return a document and its size; or why it cannot be sent, and nothing if it is
+    not for the model.
+    """
+    if file.is_image:
+        return "", 0
+    stored = await readable_file(file.file_id, user)
+    name = file.name
+    declared = file.content_type
+    if stored:
+        name = name or shorten_name(stored.name)
+        declared = declared or stored.media_type
+    kind = document_type(name, declared)
+    if not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
+
+    part: Item | str = GONE_FILE.format(name)
+    size = stored.size if stored else 0
+    if stored and size <= left:
+        part, size = await read_file(stored, sized_part) or (part, 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
+
+
+async def load_stored_images(
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    Pictures that the user may not read, or that no longer exist, are left out.
+    """
+    wanted = stored_image_ids(parts, records)
+    if not wanted:
+        return records
+    user = await user_model(user_id)
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        file = await readable_file(file_id, user)
+        held = await read_file(file, base64.b64encode)
+        if held:
+            pictures[file_id] = held.decode()
+    return restore_images(records, pictures)

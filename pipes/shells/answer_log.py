@@ -1,0 +1,53 @@
+"""The log of one answer, for pipe and agents: lines without secrets."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from openai_responses.redaction import redact_line
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_LONGEST_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Write nothing yet."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may say anything.
+        """
+        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write what may be of interest."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
+        self.line("WARNING", text)
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Take a line that holds no secret and no line break."""
+        raise NotImplementedError

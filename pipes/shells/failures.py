@@ -1,0 +1,86 @@
+"""What people and the log are told of an answer that failed, for pipe and agents."""
+
+import re
+
+from openai_responses.endings import Ending, api_word
+from openai_responses.errors import ResponsesError
+from openai_responses.loop.events import RunDone, Trace
+from openai_responses.redaction import describe_exception
+from shells.answer_log import AnswerLog
+from shells.shell import Shell
+from shells.valve_messages import advised_ending, error_message
+
+
+def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+    """Log why there is no answer; return the message to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        log.warn(f"nothing was sent: {message}")
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+            "an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message)
+
+
+def report_failure(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    ending = advised_ending(ended.ending, shell)
+    shown = with_error_id(log, message or ending.sentence)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(sentence=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    shown = log.redacted(text[:_MAX_READ_TEXT])[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"

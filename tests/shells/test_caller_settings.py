@@ -1,0 +1,44 @@
+"""What the log says about settings that a caller may not have."""
+
+import pytest
+
+from openai_responses.recent_texts import RecentTexts
+from shells.caller_settings import left_out_line, unknown_permissions
+
+
+def test_each_setting_of_a_caller_is_logged_once() -> None:
+    """Another caller, and another setting, are new."""
+    logged = RecentTexts(lambda: 0.0)
+    left_out = {"metadata": "metadata (stored at OpenAI)"}
+
+    line = left_out_line("user u-1", left_out, logged.first_time)
+    again = left_out_line("user u-1", left_out, logged.first_time)
+    more = {**left_out, "tools": "tools (in part)"}
+    other_setting = left_out_line("user u-1", more, logged.first_time)
+    other_caller = left_out_line("user u-2", left_out, logged.first_time)
+
+    what_to_do = "(caller_may_set in EXPERT_JSON says what a request may set)"
+    assert line == (
+        f"left out of requests of user u-1: metadata (stored at OpenAI) {what_to_do}"
+    )
+    assert again == ""
+    assert other_setting == (
+        f"left out of requests of user u-1: tools (in part) {what_to_do}"
+    )
+    assert other_caller.startswith("left out of requests of user u-2: metadata")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tools"], ""),
+        ([], ""),
+        (
+            ["tols", "tools", "all"],
+            "EXPERT_JSON, caller_may_set, contains unknown names: all, tols. Look.",
+        ),
+    ],
+)
+def test_words_that_permit_nothing_are_told(words: list[str], message: str) -> None:
+    """A misspelled word opens nothing."""
+    assert unknown_permissions(words, {"tools"}, "Look.") == message

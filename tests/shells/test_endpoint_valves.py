@@ -1,0 +1,74 @@
+"""The headers and the key that both shells read alike."""
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from shells.endpoint_valves import environment_key, missing_key_error, read_headers
+from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        ("", {}),
+        (" \n", {}),
+        ("{}", {}),
+        ('{"X-Team": "blue", "X-Cost": "7"}', {"X-Team": "blue", "X-Cost": "7"}),
+    ],
+)
+def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
+    """Or nothing."""
+    assert read_headers(text, PIPE_SHELL) == headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X-Team: hunter2",
+        '["hunter2"]',
+        '"hunter2"',
+        '{"hunter2": 7}',
+        "{",
+        "null",
+        pytest.param("[" * 100_000, id="brackets"),
+    ],
+)
+def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
+    """They may hold a secret; the message shows the form and where the valve is."""
+    with pytest.raises(InvalidRequest) as refused:
+        read_headers(text, PIPELINE_SHELL)
+
+    assert str(refused.value) == (
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("shell", "message"),
+    [
+        (
+            PIPE_SHELL,
+            "This pipe has no API key yet. An administrator has to set API_KEY in its "
+            "valves (Admin Panel > Functions > the gear next to it).",
+        ),
+        (
+            PIPELINE_SHELL,
+            "This pipeline has no API key yet. An administrator has to set API_KEY in "
+            "its valves (Admin Panel > Settings > Pipelines).",
+        ),
+    ],
+)
+def test_missing_key_says_where_to_set_it(shell: Shell, message: str) -> None:
+    """Each shell has its own page."""
+    assert str(missing_key_error(shell)) == message
+
+
+def test_key_of_the_environment_has_no_white_space(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may come from a file with a line break."""
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-1\n")
+    assert environment_key() == "sk-1"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert environment_key() == ""

@@ -1,0 +1,59 @@
+"""What people and the log are told of an answer that failed."""
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from shells.answer_log import AnswerLog, LogLevel
+from shells.failures import report_exception
+from shells.shell import PIPE_SHELL, PIPELINE_SHELL, Shell
+
+
+class Lines(AnswerLog):
+    """Keeps its lines."""
+
+    def __init__(self) -> None:
+        """Have none."""
+        super().__init__("7N4M6T9R1W", ["hidden-words"])
+        self.written: list[tuple[str, str]] = []
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        self.written.append((level, one_line))
+
+
+def test_refusal_of_ours_has_the_same_id_in_chat_and_log() -> None:
+    """Its words are for people."""
+    log = Lines()
+
+    message = report_exception(log, InvalidRequest("No key yet."), PIPE_SHELL)
+
+    assert message == "No key yet. (Error id: 7N4M6T9R1W)"
+    assert log.written == [("WARNING", "nothing was sent: No key yet.")]
+
+
+@pytest.mark.parametrize("shell", [PIPE_SHELL, PIPELINE_SHELL])
+def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
+    """People get only the id by which an administrator finds it."""
+    log = Lines()
+
+    message = report_exception(log, ValueError("hidden-words"), shell)
+
+    assert message == (
+        f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
+        "an administrator the error id. (Error id: 7N4M6T9R1W)"
+    )
+    [(level, line)] = log.written
+    assert level == "ERROR"
+    assert "ValueError" in line
+    assert "hidden-words" not in line
+
+
+def test_line_is_cut_and_whole() -> None:
+    """A tool's exception may say anything, on any number of lines."""
+    log = Lines()
+
+    log.note("first\nsecond " + "x" * 10_000)
+
+    [(level, line)] = log.written
+    assert level == "INFO"
+    assert line.startswith("first\\nsecond x")
+    assert len(line) == 4000

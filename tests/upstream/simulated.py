@@ -1,0 +1,129 @@
+"""A client of the simulator that knows nothing but HTTP."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from simulator import Simulator
+
+Body = dict[str, Any]
+KEY = "sk-simulator-1"
+
+
+@dataclass
+class Heard:
+    """What came back for one request."""
+
+    status: int
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The answer as JSON."""
+        return json.loads(self.raw)
+
+    @property
+    def error(self) -> Any:
+        """The four fields of an error body."""
+        return self.body["error"]
+
+    @property
+    def events(self) -> list[Body]:
+        """The events of a stream."""
+        blocks = self.raw.decode().replace("\r\n", "\n").split("\n\n")
+        lines = [line for block in blocks for line in block.split("\n")]
+        found = [line[6:] for line in lines if line.startswith("data: {")]
+        return [json.loads(line) for line in found]
+
+    @property
+    def text(self) -> str:
+        """What the assistant said, in a stream or in one object."""
+        last = self.events[-1]["response"] if self.events else self.body
+        messages = [item for item in last["output"] if item["type"] == "message"]
+        parts = [part for message in messages for part in message["content"]]
+        return "".join(part["text"] for part in parts)
+
+
+@dataclass
+class Client:
+    """Sends bodies to one simulator."""
+
+    simulator: Simulator
+    session: aiohttp.ClientSession
+    model: str = "gpt-5.6-sol"
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """Where responses are asked for."""
+        return f"{self.simulator.base_url}/responses"
+
+    def body(self, said: Any = "Hello", **more: Any) -> Body:
+        """Return a body that is valid unless ``more`` makes it otherwise."""
+        return {"model": self.model, "input": said, "store": False, **more}
+
+    async def post(self, body: Any, key: str | None = KEY, **headers: str) -> Heard:
+        """Send a body and read the whole answer."""
+        sent = {**self.headers, **headers}
+        if key is not None:
+            sent["Authorization"] = f"Bearer {key}"
+        sent["Content-Type"] = "application/json"
+        raw = io.BytesIO(json.dumps(body).encode())
+        async with self.session.post(self.url, data=raw, headers=sent) as answer:
+            return Heard(answer.status, dict(answer.headers), await answer.read())
+
+    def open_stream(
+        self, said: Any = "Hello", **more: Any
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """Send a valid body and lend the stream while it is written."""
+        body = self.body(said, stream=True, **more)
+        sent = {"Authorization": f"Bearer {KEY}"}
+        return self.session.post(self.url, json=body, headers=sent)
+
+    async def get(self, id: str, key: str = KEY, **query: str) -> Heard:
+        """Ask for a stored response."""
+        return await self._look_up("GET", id, key, query)
+
+    async def cancel(self, id: str, key: str = KEY) -> Heard:
+        """Stop a background response."""
+        return await self._look_up("POST", f"{id}/cancel", key, {})
+
+    async def _look_up(
+        self, method: str, path: str, key: str, query: dict[str, str]
+    ) -> Heard:
+        url = f"{self.url}/{path}"
+        sent = {"Authorization": f"Bearer {key}"}
+        asked = self.session.request(method, url, params=query, headers=sent)
+        async with asked as answer:
+            return Heard(answer.status, dict(answer.headers), await answer.read())
+
+    async def ask(self, said: Any = "Hello", **more: Any) -> Heard:
+        """Send a valid body and expect it to be accepted."""
+        heard = await self.post(self.body(said, **more))
+        assert heard.status == 200, heard.raw
+        return heard
+
+    async def stream(self, said: Any = "Hello", **more: Any) -> Heard:
+        """Send a valid body and read the stream."""
+        return await self.ask(said, stream=True, **more)
+
+    async def refused(self, **fields: Any) -> Any:
+        """Send a body with these fields; return the error of the 400 that it gets."""
+        heard = await self.post({**self.body(), **fields})
+        assert heard.status == 400, heard.raw
+        assert heard.error["type"] == "invalid_request_error"
+        return heard.error
+
+
+def bare(items: Sequence[Mapping[str, Any]]) -> list[Body]:
+    """Return output items as a client sends them back: without ids and states."""
+    return [
+        {name: value for name, value in item.items() if name not in ("id", "status")}
+        for item in items
+    ]
