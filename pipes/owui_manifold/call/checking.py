@@ -9,6 +9,7 @@ from dataclasses import replace
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
+from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
@@ -54,7 +55,7 @@ def call_facts(call: PipeCall) -> CallFacts:
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=call.caller.model,
+        model=answering_name(call.caller.model, call.config.agent),
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
