@@ -20,6 +20,7 @@ from gpt5_agent.events import (
     StepStarted,
     ToolCallRequested,
 )
+from gpt5_agent.tools.approval_cards import call_above_card
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
@@ -42,6 +43,13 @@ _LISTENER_EVENTS: Mapping[type, str] = {
     ReadyForInput: "ready_for_input",
     StateChanged: "state_change",
 }
+
+
+def _build_listener_chunk(
+    event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
+) -> Chunk:
+    """Return an event for the host's listeners."""
+    return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
@@ -162,9 +170,11 @@ class HostRenderer:
             case ExecutionEnded():
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata, self._note_count)
-            case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
-                yield host_event(name, event._asdict())
+            case ToolCallRequested():
+                yield _build_listener_chunk(event)
+                yield from self._render_note(call_above_card(event))
+            case StateChanged() | NewMessage() | ReadyForInput():
+                yield _build_listener_chunk(event)
             case _:
                 yield from self._render_run_event(event)
 
@@ -197,13 +207,13 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        note = _read_note(event)
-        if note:
-            yield from self._render_note(note)
+        yield from self._render_note(_read_note(event))
         yield from _build_image_chunks(event)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
+        if not note:
+            return
         index = -1 - len(self._native.shown.items)
         item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
         yield from self._native.render(ItemAdded(index, item))
