@@ -656,6 +656,35 @@ async def test_what_was_refused_is_remembered(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("parameter", "metadata", "valves"),
+    [
+        ("reasoning.context", None, {}),
+        ("reasoning.context", None, {"DELEGATION": True, "SANDBOX": True}),
+        ("reasoning.effort", {**METADATA, "task": "tags_generation"}, {}),
+    ],
+)
+async def test_refused_parameter_costs_one_answer_a_second_request(
+    pipeline: Pipeline,
+    sim: Simulator,
+    parameter: str,
+    metadata: Json | None,
+    valves: Json,
+) -> None:
+    """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
+    for name, value in valves.items():
+        setattr(pipeline.valves, name, value)
+    sim.faults.append(refuse_parameter(parameter))
+    counts = []
+    for _ in range(2):
+        sim.requests.clear()
+        await pieces(pipeline, "sim:short Hi", metadata)
+        counts.append(len(sim.requests))
+
+    assert counts == [2, 1]
+
+
+@pytest.mark.asyncio
 async def test_what_words_name_is_remembered_for_nobody_else(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
