@@ -28,7 +28,13 @@ from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
-from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
+from owui_chat.render.chunks import (
+    Chunk,
+    error_chunk,
+    host_event,
+    host_usage,
+    source_chunk,
+)
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
@@ -187,6 +193,8 @@ class HostRenderer:
         ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
+        if "usage" in result:
+            result |= host_usage(shown)
         if ending.is_failure:
             result |= error_chunk(ending.sentence)
         if items:
