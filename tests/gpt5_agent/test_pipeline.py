@@ -42,12 +42,8 @@ async def sim() -> AsyncIterator[Simulator]:
 
 
 @pytest_asyncio.fixture
-async def pipeline(
-    sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Pipeline]:
+async def pipeline(sim: Simulator) -> AsyncIterator[Pipeline]:
     """A pipeline that talks to it."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     made = Pipeline()
     made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
     yield made

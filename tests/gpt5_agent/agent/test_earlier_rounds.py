@@ -10,7 +10,6 @@ import pytest
 
 from agents.host_chat import HostChat
 from agents.sample import (
-    ENDPOINT,
     REPEATED,
     WeatherTool,
     answered,
@@ -637,7 +636,7 @@ def test_yes_for_the_chat_holds_in_later_answers(
         ({}, 1),
         ({"chat": "user/other"}, 2),
         ({"chat": "other/chat"}, 2),
-        ({"endpoint": replace(ENDPOINT, api_key="sk-of-another")}, 2),
+        ({"signing_secret": "sk-of-another"}, 2),
     ],
 )
 def test_yes_for_the_chat_cannot_be_taken_elsewhere(
@@ -711,8 +710,7 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
                 text = json.dumps(chat.output).replace("Bern", "Rome")
                 chat.output = json.loads(text)
             case "account":
-                theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
-                chat.asked = chat.asked._replace(endpoint=theirs)
+                chat.asked = chat.asked._replace(signing_secret="sk-of-another")
             case "chat":
                 chat.asked = chat.asked._replace(chat="user-1/chat-2")
             case "user":
