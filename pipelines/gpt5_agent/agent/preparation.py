@@ -107,12 +107,19 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
     """Say whether a request has only what the administrator's valves set.
 
-    Tools are those of the chat; what a caller may set is in the body.
+    The tools that run here are the administrator's, those of the host belong to the
+    chat. What a caller may set is in the body.
     """
     sent = prepared.request
-    body = {"temperature": request.parameters.guide.temperature}
-    text = sent.instructions or ""
-    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    bare = request._replace(body={})
+    tools, names = _offer_functions(bare)
+    built = build_request(
+        prepared.model,
+        sent.instructions or "",
+        sent.input,
+        _merge_body(bare, tools, names),
+        request.settings._replace(tools=tools),
+    )
     return sent.model_copy(update={"repairs": ()}) == built
 
 
