@@ -27,6 +27,8 @@ class CallFacts(TypedDict):
     """As the host calls it: `admin`, `user`."""
     model: str
     """As the pipe lists it."""
+    host_model: str
+    """As the host lists it, with the id of the function in front."""
     task: str
     """The name of a task of the host, or empty."""
     base_url: str
@@ -40,6 +42,7 @@ UNKNOWN_CALL = CallFacts(
     email="",
     role="",
     model="",
+    host_model="",
     task="",
     base_url="",
     has_own_key=False,

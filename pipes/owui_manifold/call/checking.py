@@ -55,6 +55,7 @@ def call_facts(call: PipeCall) -> CallFacts:
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
         model=call.caller.model,
+        host_model=call.caller.host_model,
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
