@@ -74,8 +74,8 @@ class UserLimits:
 
     @property
     def _counts(self) -> bool:
-        """Whether the call costs the administrator: a user's own key does not."""
-        return self.table is not None and not self.facts["has_own_key"]
+        """Whether the call costs the administrator: a user's own key may not."""
+        return self.table is not None and not self.facts["user_pays"]
 
     @property
     def has_amounts(self) -> bool:
@@ -251,7 +251,7 @@ async def read_user_limits(
     groups = await user_groups(user_id) if has_groups else set[str]()
     rules = rules_of(every_rule, names, groups, facts["role"])
     rows: list[UsageRow] = []
-    if any(rule.per for rule in rules) and not facts["has_own_key"]:
+    if any(rule.per for rule in rules) and not facts["user_pays"]:
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     return UserLimits(
         rules,

@@ -34,7 +34,9 @@ class CallFacts(TypedDict):
     base_url: str
     """That of the pipe's valves."""
     has_own_key: bool
-    """Whether the user pays."""
+    """Whether a key of the user's own is sent."""
+    user_pays: bool
+    """Whether that key pays: nothing of the administrator's goes out with it."""
 
 
 UNKNOWN_CALL = CallFacts(
@@ -46,6 +48,7 @@ UNKNOWN_CALL = CallFacts(
     task="",
     base_url="",
     has_own_key=False,
+    user_pays=False,
 )
 """A call of which nothing is known."""
 

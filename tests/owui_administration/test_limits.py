@@ -159,7 +159,7 @@ def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
 
 def test_own_key_has_no_amounts() -> None:
     """It is paid by somebody else, so nothing is counted."""
-    own = call_facts(has_own_key=True)
+    own = call_facts(has_own_key=True, user_pays=True)
     table = Table()
     limited = limits(rule(money=0, per="day", show=True), facts=own, table=table)
 
