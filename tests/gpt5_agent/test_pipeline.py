@@ -656,7 +656,12 @@ async def test_what_was_refused_is_remembered(
     ("parameter", "metadata", "valves"),
     [
         ("reasoning.context", None, {}),
-        ("reasoning.context", None, {"DELEGATION": True, "SANDBOX": True}),
+        pytest.param(
+            "reasoning.context",
+            None,
+            {"DELEGATION": True, "SANDBOX": True},
+            marks=pytest.mark.sandbox,
+        ),
         ("reasoning.effort", {**METADATA, "task": "tags_generation"}, {}),
     ],
 )

@@ -183,7 +183,8 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent delegate tasks to other runs of itself, up to three "
-        "at once, with tools that run here and need no approval.",
+        "at once. Only with tools that run here and need no approval, such as those of "
+        "SANDBOX.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,

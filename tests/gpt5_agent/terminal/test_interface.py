@@ -275,6 +275,7 @@ async def program(
         os.close(master)
 
 
+@pytest.mark.sandbox
 async def test_real_terminal_types_approves_stops_and_leaves(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,8 +283,9 @@ async def test_real_terminal_types_approves_stops_and_leaves(
     options = (
         f"--set=BASE_URL={sim.base_url}",
         "--set=MODEL=gpt-5",
-        "--set=TOOL_APPROVAL=*=ask",
+        "--set=TOOL_APPROVAL=delegate=ask",
         "--set=DELEGATION=true",
+        "--set=SANDBOX=true",
     )
     task = json.dumps({"task": "Think."})
     async with program(
