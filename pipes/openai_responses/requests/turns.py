@@ -156,11 +156,11 @@ def append_turns(
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        fields |= _first_tools(request, base, added)
+        fields |= _base_tools(request, base, added)
     return request.model_copy(update=fields), items
 
 
-def _first_tools(
+def _base_tools(
     request: ResponsesRequest, base: Item, added: Sequence[Item]
 ) -> dict[str, Any]:
     """Return the tools of the `base`, and a choice among those that are still offered."""
