@@ -29,11 +29,11 @@ MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class StrategyParameters:
-    """What a strategy is to do.
+    """What a strategy has to do.
 
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
-    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
-    0 is no limit. At a limit the model answers with what it has.
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
     """
 
     model: str = ""
@@ -48,12 +48,12 @@ class StrategyParameters:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, whatever was asked for."""
+        """The number of rounds that may call tools, within its range."""
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 
 class ParameterProblem(NamedTuple):
-    """A parameter that is left at its default, and why; an empty name is all of them."""
+    """A parameter that keeps its default, and why; an empty name means all."""
 
     name: str
     reason: str
@@ -62,10 +62,9 @@ class ParameterProblem(NamedTuple):
 def read_strategy_parameters(
     text: str, defaults: StrategyParameters = StrategyParameters()
 ) -> tuple[StrategyParameters, list[ParameterProblem]]:
-    """Return the parameters in a JSON object, and what cannot be used of it.
+    """Return the parameters in a JSON object, and what is wrong with others.
 
-    What is not given, or not valid, is as in `defaults`. Numbers are moved into their
-    range.
+    Missing and invalid ones are those of `defaults`. Numbers are moved into their range.
     """
     if not text.strip():
         return defaults, []

@@ -137,8 +137,9 @@ def _quote_text(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
         return ""
-    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest_run + 1)
+    fence = "```"
+    while fence in text:
+        fence += "`"
     return f"\n\n{fence}\n{text}\n{fence}"
 
 

@@ -1,4 +1,4 @@
-"""What the valves come to for one call: they are read once, into a `Config`.
+"""The valves as they apply to one call: they are read once, into a `Config`.
 
 The switches of the composer come from the companion filter, in
 `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
@@ -35,7 +35,7 @@ _Read = TypeVar("_Read")
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
+    """What applies to one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     expert: ExpertSettings
@@ -43,7 +43,7 @@ class Config(NamedTuple):
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
+    """Messages for administrators; the call works without what they name."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
@@ -144,6 +144,7 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 
 def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
+    """Return what a valve says, or its error: only calls that need it are refused."""
     try:
         return read(text)
     except InvalidRequest as error:
@@ -215,6 +216,7 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 
 
 def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
+    """Return the settings in which a user's wish and permission differ."""
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
