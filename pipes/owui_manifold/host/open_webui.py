@@ -249,16 +249,25 @@ async def read_file(
 _MAX_SIDE_PIXELS = 2048
 """The API itself scales larger pictures down to about that."""
 
+_MAX_PIXELS = 50_000_000
+"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
+few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
+_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
+
 
 def scale_image(encoded: str) -> bytes:
     """Return a picture, given in base64, as a smaller JPEG; blocks.
 
-    Empty if the host's library cannot read it.
+    Empty if the host's library cannot read it, or if it has too many pixels.
     """
     scaled = BytesIO()
     try:
         file = BytesIO(b64decode(encoded))
-        with import_module("PIL.Image").open(file) as image:
+        # Only the header is read here; the pixels are decoded by what follows.
+        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return b""
             image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
