@@ -238,7 +238,8 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
+    # The input follows in a later pass; here it only counts whether there is any.
+    items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
