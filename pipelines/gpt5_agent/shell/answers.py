@@ -34,6 +34,7 @@ from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
 from shells.failures import report_exception, report_failure
 from shells.shell import PIPELINE_SHELL
+from toolbox.sandbox.workspaces import WorkspaceKey
 
 DONE_LINE = "data: [DONE]"
 
@@ -91,13 +92,17 @@ async def _open_run(
     log = call.log
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
-    workspace = caller.workspace or log.run_id
+    key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.question.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
     async with aclosing(host_files) as files:
-        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        offer = await call.own_tools.open_tools(
+            valves, key, log, files, call.question.messages
+        )
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.host_reads else None
+            tools=offer.tools,
+            notices=(*call.question.notices, *offer.problems),
+            store_file=files.store if caller.host_reads else None,
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)

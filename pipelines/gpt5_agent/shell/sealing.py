@@ -8,7 +8,7 @@ beside the pipelines, which the server never shows.
 import json
 import os
 from contextlib import suppress
-from functools import cache, partial
+from functools import lru_cache, partial
 from importlib import import_module
 
 from openai_responses.errors import InvalidRequest
@@ -69,7 +69,7 @@ def _server_secret() -> str:
         return _process_secret()
 
 
-@cache
+@lru_cache(maxsize=1)
 def _process_secret() -> str:
     """Return a secret that is the same as long as the process runs."""
     return os.urandom(32).hex()

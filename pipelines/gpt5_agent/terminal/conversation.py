@@ -20,7 +20,11 @@ from gpt5_agent.shell.json_valves import (
     read_expert_settings,
 )
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
+from gpt5_agent.shell.own_tools import (
+    TERMINAL_WORKSPACE,
+    OwnToolPool,
+    open_host_files,
+)
 from gpt5_agent.shell.settings import (
     AgentInput,
     build_agent_request,
@@ -87,7 +91,7 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         stack.push_async_callback(pool.close)
         files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
-        tools = await pool.open_tools(valves, "terminal", log, files)
+        offer = await pool.open_tools(valves, TERMINAL_WORKSPACE, log, files)
         expert = read_expert_settings(valves)
         for notice in _describe_valves(valves, expert):
             _write_stdout(f"[{notice}]\n")
@@ -97,7 +101,7 @@ async def _run_terminal(options: argparse.Namespace) -> None:
             body={"stream": True},
             valves=valves,
             expert=expert.settings,
-            tools=tools,
+            tools=offer.tools,
             repairs=RepairMemory(),
         )
         request = build_agent_request(question, endpoint, connections, log)

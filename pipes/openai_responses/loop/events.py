@@ -69,12 +69,31 @@ class Trace(NamedTuple):
     cache: JsonObject = MappingProxyType({})
 
 
+class HiddenMessage(NamedTuple):
+    """A message of the model that is sent again but shown to nobody."""
+
+    output_index: int
+    item: Item
+
+
+class RunWork(NamedTuple):
+    """What a run took that people see as several rounds.
+
+    `seconds` are those of the model and of tools, without the time of people.
+    """
+
+    rounds: int
+    tool_calls: int
+    seconds: float
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
     them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
     ending: Ending
@@ -85,6 +104,8 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    work: RunWork | None = None
+    metadata: JsonObject = MappingProxyType({})
 
 
 class ModelAnswer(NamedTuple):
@@ -127,5 +148,5 @@ class ModelAnswer(NamedTuple):
         return "\n\n".join(message_text(message) for message in messages)
 
 
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]

@@ -16,6 +16,9 @@ from openai_responses.loop.events import RunDone
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
+METADATA_KEY = "execution_metadata"
+"""The seed's name of what an agent's answer took."""
+
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
@@ -73,6 +76,19 @@ def status_chunk(text: str) -> Chunk:
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
+    """Return the last status line; the host stores an agent's `metadata` with it."""
+    chunk = status_chunk(line)
+    if metadata:
+        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
+    return chunk
+
+
+def metadata_field(ended: RunDone) -> Chunk:
+    """Return the field that holds an agent's metadata; empty if there is none."""
+    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
 def source_chunk(name: str, text: str) -> Chunk:

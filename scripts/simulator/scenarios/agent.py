@@ -1,4 +1,4 @@
-"""What the model says to the agent's own tools, for the pictures of its documentation."""
+"""What the model says to an agent: for the pictures of its documentation, and to steps."""
 
 from simulator.options import Options
 from simulator.request import ValidRequest
@@ -66,6 +66,16 @@ def report_tasks(request: ValidRequest, _: Options) -> Reply:
     )
 
 
+def take_step(request: ValidRequest, _: Options) -> Reply:
+    """Call the first function, or answer if no function may be called."""
+    if request.body.get("tool_choice") == "none":
+        return make_reply(build_message("This is what I have so far: $output"))
+    return make_reply(
+        build_message("One more step.", phase="commentary"),
+        build_function_call("$tool", "$arguments"),
+    )
+
+
 AGENT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "agent-plot",
@@ -108,5 +118,24 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
         "the agent gives two tasks to other runs of itself",
         give_tasks,
         report_tasks,
+    ),
+    make_scenario(
+        "agent-work",
+        "a tool that fails, the same call again, another tool, then the answer",
+        make_reply(
+            build_message("I ask the first station.", phase="commentary"),
+            build_function_call("broken_weather", "$arguments"),
+        ),
+        make_reply(build_function_call("broken_weather", "$arguments")),
+        make_reply(
+            build_message("I ask another one.", phase="commentary"),
+            build_function_call("get_weather", "$arguments"),
+        ),
+        make_reply(build_message("It said: $output", phase="final_answer")),
+    ),
+    make_scenario(
+        "agent-steps",
+        "a call in every round that may have one, then the answer",
+        take_step,
     ),
 )
