@@ -46,6 +46,22 @@ def host_usage(ended: RunDone) -> Chunk:
     return {"usage": counts}
 
 
+def client_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
+
+    The host's form has the tokens of the last response in `prompt_tokens`, from which
+    the page tells how full the context is.
+    """
+    field = host_usage(ended)
+    if ended.usage is not None:
+        sums = {
+            "prompt_tokens": ended.usage.input,
+            "completion_tokens": ended.usage.output,
+        }
+        field["usage"] |= sums
+    return field
+
+
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}

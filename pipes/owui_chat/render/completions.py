@@ -34,8 +34,8 @@ from owui_chat.files import file_lines
 from owui_chat.render.chunks import (
     Chunk,
     Chunks,
+    client_usage,
     error_chunk,
-    host_usage,
     metadata_field,
 )
 
@@ -143,7 +143,7 @@ class ChunkRenderer:
         else:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
-        sums = {**host_usage(event), **metadata_field(event)}
+        sums = {**client_usage(event), **metadata_field(event)}
         if sums:
             yield {**self.head, "choices": [], **sums}
 
@@ -192,7 +192,7 @@ def completion(
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **host_usage(ended),
+        **client_usage(ended),
         **metadata_field(ended),
         **error,
     }

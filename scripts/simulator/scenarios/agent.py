@@ -27,6 +27,11 @@ DEGREES = {
     "2025": [5, 4, 7, 9, 13, 18, 21, 22, 20, 15, 10, 7],
     "2026": [5, 4, 6, 9, 14, 19, 22, 23, 19, 14, 9],
 }
+TABLE = "\n".join(
+    f"{year}-{month:02}: {degrees} °C in the lake at Zürich"
+    for year, year_degrees in DEGREES.items()
+    for month, degrees in enumerate(year_degrees, 1)
+)
 TASK = "Say in which month of {year} the water was warmest at Zürich. °C by month: "
 
 
@@ -96,6 +101,17 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
             build_function_call("sandbox_fs_remove", {"path": "temperatures.csv"}),
         ),
         make_reply(build_message("I removed `temperatures.csv`.")),
+    ),
+    make_scenario(
+        "agent-write",
+        "the agent writes a file that no approval card can hold",
+        make_reply(
+            build_reasoning("**Writing the list**\n\nOne line a month."),
+            build_function_call(
+                "sandbox_fs_write", {"path": "temperatures.txt", "content": TABLE}
+            ),
+        ),
+        make_reply(build_message("That was the file `temperatures.txt`.")),
     ),
     make_scenario(
         "agent-tasks",
