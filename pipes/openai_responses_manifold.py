@@ -1754,10 +1754,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     paired = _find_pairs(items)
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and index not in paired:
-            has_lost_call = True
-            continue
-        if kind in _OUTPUTS and index not in paired:
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
@@ -4007,36 +4005,6 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
-    """Return the items that are sent, each with the name of what it was made of.
-
-    Repairs of requests are not applied here. Calls and outputs stay in pairs.
-    """
-    rows = _rows_of(items)
-    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
-    if not own:
-        return rows
-    changes = _join_changes(rows, own)
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
 class _JoinedChanges(NamedTuple):
     """What several repairs do to the items of a chat, by the names of the items."""
 
@@ -4048,6 +4016,43 @@ class _JoinedChanges(NamedTuple):
     def keep_words_of(self, item: Item) -> bool:
         """Say whether an item is a part of a call that is sent as words."""
         return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    rows = _rows_of(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return rows
+    sent = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
+
+
+def _apply_changes(
+    rows: Iterable[NamedItem], changes: _JoinedChanges
+) -> list[NamedItem]:
+    """Return the items with what the repairs change; half pairs are still there."""
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
+        else:
+            sent.append(row)
+    return sent
+
+
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
 
 
 def _join_changes(
@@ -8140,19 +8145,29 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    for key in ("id", "status"):
+        if item.get(key):
+            fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+        fields["action"] = _without_sources(item["action"])
     # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
+
+
+def _without_sources(action: JsonObject) -> Item:
+    """Return the action of a search without its sources and without nulls."""
+    return {
+        key: value
+        for key, value in action.items()
+        if key != "sources" and value is not None
+    }
 
 
 def _new_id(own: str) -> str:
@@ -8586,16 +8601,25 @@ class GrowingParts:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
         for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
+            rests += self._end_numbered(part, text, strays[part[0]])
         return rests
+
+    def _end_numbered(
+        self, part: TextPlace, text: str, strays: deque[TextPlace]
+    ) -> list[Rest]:
+        """Return what is still to be shown of one part of the finished item.
+
+        `strays` are parts of its kind whose numbers the item does not have, in their
+        order. Those that this text accounts for are removed.
+        """
+        own = [part] if part in self._deltas else []
+        is_known = bool(own or strays)
+        matched, shown = self._match(chain(own, strays), text)
+        for _ in matched[len(own) :]:
+            strays.popleft()
+        if strays and not own and not matched:
+            strays.popleft()  # it contradicts this text, and belongs to no other
+        return self._rest(part, text, shown, is_known=is_known)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
@@ -9605,10 +9629,12 @@ def _may_run(error: ResponsesError | None) -> bool:
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
-_DEEPEST_ARGUMENT = 40
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
+"""The work of a comparison in addition to what it reads."""
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -9626,11 +9652,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
@@ -9651,7 +9676,7 @@ class _SchemaCheck(NamedTuple):
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
@@ -9685,18 +9710,30 @@ class _SchemaCheck(NamedTuple):
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
+        if isinstance(value, Mapping):
+            yield from self._properties(value, node, path)
+        elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
                 yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
+
+    def _properties(
+        self, value: JsonObject, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield the listed properties that an object has, with schemas and paths.
+
+        A lenient check skips the nulls of optional ones.
+        """
+        properties = node.get("properties") or {}
+        required = set(node.get("required") or ())
+        for name in properties:
+            if name not in value:
+                continue
+            may_be_null = self.lenient and name not in required
+            if value[name] is not None or not may_be_null:
+                yield value[name], properties[name], _joined(path, name)
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -9769,12 +9806,19 @@ def check_arguments(
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    if isinstance(value, Mapping):
+        return _drop_property_nulls(value, forms, check, depth)
+    items = {"allOf": [form["items"] for form in forms if "items" in form]}
+    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+
+
+def _drop_property_nulls(
+    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
+) -> dict[Any, Any]:
+    """Return an object without nulls of optional properties that must not be null."""
     known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
@@ -10022,6 +10066,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -10032,6 +10080,9 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the strictest rule of a tool and of `via`, which passes the call on."""
@@ -10610,22 +10661,30 @@ def append_turns(
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
-    items = {
-        name: [item for item in turn.items if item_type(item) in kinds]
-        for name, turn in turns.items()
-    }
+    items: dict[str, list[Item]] = {}
+    added: list[Item] = []
+    for name, turn in turns.items():
+        items[name] = [item for item in turn.items if item_type(item) in kinds]
+        added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        offered = request.tools or ()
-        # A server's fields may be secret, so turns do not store it (`record_turn`).
-        servers = [tool for tool in offered if tool["type"] == "mcp"]
-        fields["tools"] = [*servers, *base["tools"]] or None
-        added = [item for group in items.values() for item in group]
-        declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+        fields |= _base_tools(request, base, added)
     return request.model_copy(update=fields), items
+
+
+def _base_tools(
+    request: ResponsesRequest, base: Item, added: Sequence[Item]
+) -> dict[str, Any]:
+    """Return the tools of the `base`, and a choice among those that are still offered."""
+    offered = request.tools or ()
+    # A server's fields may be secret, so turns do not store it (`record_turn`).
+    servers = [tool for tool in offered if tool["type"] == "mcp"]
+    tools = [*servers, *base["tools"]] or None
+    declared = declared_tools({"tools": tools, "input": added})
+    choice = _allow(request.tool_choice, offered, declared)
+    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
@@ -11231,7 +11290,7 @@ async def _remote_refusal(
     """Return why a remote call is denied, None if it is approved.
 
     A server of OpenAI's MCP tool asked for the approval, so without a rule a person
-    decides.
+    decides, unless the server asks only because there are rules.
     """
     name = remote_name(request)
     if limit:
@@ -11239,7 +11298,8 @@ async def _remote_refusal(
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    approver = toolset.approver
+    approver = replace(approver, default_rule=approver.remote_default(request))
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
@@ -12061,17 +12121,31 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    dead = _dead_ids(values)
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
             record = _read_record(ulid, wire, sign)
-            if record and ulid in dead:
-                kept = [item for item in record.payload if not is_encrypted(item)]
-                record = record._replace(payload=tuple(kept))
-            if record:
-                records[ulid] = record
+            if record is None:
+                continue
+            if ulid in dead:
+                record = _without_encrypted(record)
+            records[ulid] = record
     return records
+
+
+def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the records whose reasoning the API can no longer read."""
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    return dead
+
+
+def _without_encrypted(record: Record) -> Record:
+    """Return a record without its encrypted items."""
+    kept = [item for item in record.payload if not is_encrypted(item)]
+    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -12208,9 +12282,14 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+            pruned[key] = _without_items(value)
     pruned |= _prune_oldest(present, most)
     return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def _without_items(value: JsonObject) -> dict[str, Any]:
+    """Return what is left of the value of a deleted message."""
+    return {name: value[name] for name in _STAYS if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -12421,12 +12500,23 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
+        self._replace_texts(cleaned)
+        self._remove_items(deleted)
+
+    def _replace_texts(self, texts: Sequence[str]) -> None:
+        """Give the texts of the run other words; `texts` has one for each piece."""
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, cleaned, strict=True)
+            for piece, text in zip(self._pieces, texts, strict=True)
         ]
+
+    def _remove_items(self, deleted: Iterable[Item]) -> None:
+        """Remove these items, and no others that are equal."""
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]
@@ -14156,8 +14246,8 @@ def _requested_verbosity(message: UserMessage) -> str:
 # Stored instructions never take the place of the present ones. They hold for the model of
 # the host that they were given to, because a user writes the instructions of a base model,
 # and an administrator those of a model of the workspace. In each request, also in one that
-# continues an answer, the present instructions are compared with what the chat has told
-# this model, and what differs is told behind it.
+# continues an answer, the present instructions are compared with those that the chat has
+# sent to this model, and the difference is sent behind them.
 # --------------------------------------------------------------------------------------
 
 
@@ -14235,8 +14325,8 @@ class SentContext(NamedTuple):
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
-    cannot be told in lines. The others store the lines that were `new` compared with
-    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    cannot be stated in lines. The others store the lines that were `new` compared with
+    what the branch had sent, and those that were `gone`. `turn` is what the API's model
     was asked for.
     """
 
@@ -14293,8 +14383,8 @@ def read_sent_context(
     return contexts
 
 
-class ToldInstructions(NamedTuple):
-    """What one branch of a chat has told a model of its instructions."""
+class SentInstructions(NamedTuple):
+    """The instructions that one branch of a chat has sent to a model."""
 
     first: str
     """They stand at the head of the chat."""
@@ -14304,16 +14394,16 @@ class ToldInstructions(NamedTuple):
     """The message that stands in front of a question, by the id of its answer."""
 
 
-def told_instructions(
+def sent_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     model: str,
     compacted: Set[str] = frozenset(),
-) -> ToldInstructions | None:
-    """Return what this branch has told `model`; None if it has told nothing.
+) -> SentInstructions | None:
+    """Return what this branch has sent to `model`; None if it has sent nothing.
 
     Changes in front of the first instructions that are left belong to others, which are
-    gone, and are not told again. A compaction replaces the changes in front of it, so
+    gone, and are not sent again. A compaction replaces the changes in front of it, so
     after the answers that are `compacted` the first instructions are what is left.
     """
     first: str | None = None
@@ -14326,42 +14416,46 @@ def told_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            message = _change_message(context)
-            if message:
-                changes[answer_id] = message
+            changes |= _change_in_front(answer_id, context)
             lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
         return None
-    return ToldInstructions(first, lines, changes)
+    return SentInstructions(first, lines, changes)
+
+
+def _change_in_front(answer_id: str, context: SentContext) -> dict[str, Item]:
+    """Return the message that states a change, by the id of the answer to it."""
+    message = _change_message(context)
+    return {answer_id: message} if message else {}
 
 
 def change_instructions(
-    told: ToldInstructions | None, instructions: str, model: str
+    earlier: SentInstructions | None, instructions: str, model: str
 ) -> SentContext:
-    """Return what tells `model` its present `instructions` after what was `told`.
+    """Return what tells `model` how its `instructions` differ from the earlier ones.
 
-    Lines that only moved, or that stand there more often than before, cannot be told
-    one by one: then the instructions are told whole.
+    Lines that only moved, or that occur more often than before, cannot be stated one by
+    one: then the instructions are sent whole.
     """
     whole = SentContext(model=model, instructions=instructions)
-    if told is None:
+    if earlier is None:
         return whole
     present = _lines(instructions)
-    old_lines = set(told.lines)
+    old_lines = set(earlier.lines)
     present_lines = set(present)
     new = [
         NewLine(index, line)
         for index, line in enumerate(present)
         if line not in old_lines
     ]
-    gone = [line for line in told.lines if line not in present_lines]
+    gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
     # The proof that the change says it all: applied to the old lines, it has to give the
     # present ones.
-    if _changed_lines(told.lines, change) != present:
+    if _changed_lines(earlier.lines, change) != present:
         return whole
     if not new and not gone:
         return SentContext()
@@ -14369,7 +14463,7 @@ def change_instructions(
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
-    """Return the message that tells a change, or None if nothing changed."""
+    """Return the message that states a change, or None if nothing changed."""
     message = _change_message(change)
     return UserMessage(message) if message else None
 
@@ -14663,25 +14757,30 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
+    """Yield the pieces of a text behind their records, which are added."""
     shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
+        for payload, shown in _payloads_of(turn):
             text = next(texts, "") if shown else ""
             record = _numbered_record(len(records), payload, turn.origin, shown)
             records[record.ulid] = record
             yield AssistantText(text, [record.ulid])
-            payload = []
     for text in texts:
         yield AssistantText(text)
+
+
+def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
+    """Yield the items of each record of a turn, and what the page shows of it.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    payload: list[Item] = []
+    for number, (item, shown) in enumerate(turn.items, 1):
+        payload.append(item)
+        if shown or number == len(turn.items):
+            yield payload, shown
+            payload = []
 
 
 def _numbered_record(
@@ -15027,11 +15126,7 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored images in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
+    file_ids = _file_ids_by_record(records)
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -15039,7 +15134,20 @@ def stored_image_ids(
         if isinstance(part, AssistantText):
             ulids.update(part.ulids)
             ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+    wanted: list[str] = []
+    for ulid in ulids:
+        wanted += file_ids.get(ulid, [])
+    return wanted
+
+
+def _file_ids_by_record(records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the ids of the stored images in each record that has some."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    return file_ids
 
 
 def restore_images(
@@ -16236,12 +16344,17 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if item_type(item) != "message"]
+    before = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     payload = before if before and is_plain else [*before, kept]
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _is_placeholder(item: Item) -> bool:
+    """Say whether an item stands for a message whose end is awaited."""
+    return item_type(item) == "message" and item.get("content") == [UNSHOWN_TEXT]
 
 
 def _stored_message(item: Item) -> Item:
@@ -18201,18 +18314,12 @@ class RemoteServers(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of the valve: a JSON list, or a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
+    """Return the servers of the valve: a JSON list, or a single JSON object."""
     try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        problem = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            problem += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
+        rows = _load_rows(text)
+    except ValueError as error:
+        complaint = _servers_error(str(error))
+        return RemoteServers(complaints=(complaint,), secrets=(text,))
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -18224,7 +18331,7 @@ def read_servers(text: str) -> RemoteServers:
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
+        complaint = _server_error(row, fields, tools) or ""
         if complaint:
             problem = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(problem))
@@ -18238,6 +18345,22 @@ def read_servers(text: str) -> RemoteServers:
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
+
+
+def _load_rows(text: str) -> list[object]:
+    """Return the descriptions in the text of the valve; raises ValueError.
+
+    A number of thousands of digits, or nesting without an end, is refused like any
+    other text that is not JSON.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not JSON ({place})") from None
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    return given if isinstance(given, list) else [given]
 
 
 def _servers_error(problem: str) -> str:
@@ -19729,12 +19852,14 @@ _KNOWN_WORDS = {
 
 
 class _Permission(NamedTuple):
+    """What one caller may set."""
+
     opened: Collection[str]
     """What `caller_may_set` opens for this caller."""
-    longest: int
+    max_tokens: int
     """MAX_OUTPUT_TOKENS, or 0 for no limit."""
     stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
+    """The parameters that an administrator stored with the model; they may be sent."""
 
 
 async def permitted_call(call: CheckedCall) -> CheckedCall:
@@ -19742,14 +19867,17 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     caller = call.caller
     words = comma_list(call.config.expert.caller_may_set.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
+    is_limited = "max_output_tokens" not in opened
+    max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
+    may = _Permission(opened, max_tokens, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    shown: dict[str, str] = {}
+    for key, value in call.body.items():
+        if value is not None and body.get(key) != value:
+            shown[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
     who = f"user {caller.user_id}"
     line = left_out_line(who, shown, call.capabilities.first_time)
     if line:
@@ -19771,26 +19899,47 @@ def _opened(word: str) -> str:
 
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
+    kept = _permitted_keys(body, may)
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
         kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
         given = body.get(name)
         if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+            kept[name] = _permitted_tools(given, may)
+    for name in _LENGTHS:
+        if _is_too_long(name, body, may):
+            kept[name] = may.max_tokens
+    return kept
+
+
+def _permitted_keys(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body without the administrator's keys, unless the model has them."""
+    kept = dict(body)
+    for key in ACCOUNT_KEYS:
+        if key not in body or key in may.opened:
+            continue
+        del kept[key]
+        if key in may.stored:
+            kept[key] = may.stored[key]
+    return kept
 
 
 def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
+    stored = as_mapping(may.stored.get("reasoning"))
+    kept: dict[str, Any] = {}
+    for key, value in given.items():
+        is_open = key in ("effort", "summary") or f"reasoning.{key}" in may.opened
+        if is_open or (key in stored and stored[key] == value):
+            kept[key] = value
+    return kept
+
+
+def _permitted_tools(given: Iterable[object], may: _Permission) -> list[object]:
+    """Return the tools that a caller may offer, or that are stored with the model."""
+    stored = [tool for name in _TOOLS for tool in as_list(may.stored.get(name))]
+    return [tool for tool in given if _is_open(tool, may.opened) or tool in stored]
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
@@ -19812,10 +19961,11 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    if may.max_tokens == 0:
+        return False
     value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+    requested = clamp_number(value, 0, may.max_tokens + 1, 0)
+    return requested > may.max_tokens and value != may.stored.get(name)
 
 
 # --------------------------------------------------------------------------------------
@@ -20034,6 +20184,70 @@ def list_models(
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.prepare.remote_rules
+#
+# The rules of TOOL_APPROVAL for remote MCP servers, whose tools OpenAI calls.
+#
+# With `require_approval: never` OpenAI makes a call without telling anybody first. So
+# where a rule may be about a tool of such a server, OpenAI is told to ask each time, and
+# what no rule is about is answered here as the server's description says.
+# --------------------------------------------------------------------------------------
+
+
+_UNASKED = "never"
+
+
+def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
+    """Return a tool of a request; a remote server asks if a rule may be about it."""
+    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
+        return tool
+    return {**tool, "require_approval": "always"}
+
+
+def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
+    """Say whether a rule may keep back a call of a server's tools.
+
+    Their names are only known if the description lists them.
+    """
+    if all(answer == "auto" for _, answer in rules):
+        return False
+    names = _tool_names(server.get("allowed_tools"))
+    if names is None:
+        return True
+    approver = Approver(rules)
+    for name in names:
+        request = {"server_label": server.get("server_label"), "name": name}
+        if approver.rule_for(remote_name(request), name) != "auto":
+            return True
+    return False
+
+
+def _tool_names(chosen: object) -> Sequence[str] | None:
+    """Return the names in a list or a filter of tools; None if it does not name them."""
+    if isinstance(chosen, list):
+        return [str(name) for name in chosen]
+    names = as_mapping(chosen).get("tool_names")
+    return [str(name) for name in names] if isinstance(names, list) else None
+
+
+def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
+    """Return what holds for a remote call that no rule is about.
+
+    `servers` are as they are described: the last of a label counts. A filter may also
+    choose tools that only read, which nobody here can know.
+    """
+    label = request.get("server_label")
+    setting: object = None
+    for server in servers:
+        if server.get("server_label") == label:
+            setting = server.get("require_approval")
+    if setting == _UNASKED:
+        return "auto"
+    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
+    return "auto" if request.get("name") in unasked else "ask"
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.prepare.hosted_tools
 #
 # The tools that a request offers: OpenAI's own, the host's, and those of filters.
@@ -20097,7 +20311,8 @@ def _file_search(config: Config) -> Sequence[Item]:
 
 def _remote_servers(config: Config) -> Sequence[Item]:
     """Return a tool for each server."""
-    return config.remote.tools
+    rules = config.approval_rules
+    return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
 def _image_generation(config: Config) -> Sequence[Item]:
@@ -20195,6 +20410,7 @@ def called_tools(
     model: ResolvedModel,
     expert: ExpertSettings,
     log: Callable[[str], object] = str,
+    rules: ApprovalRules = (),
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
 
@@ -20210,7 +20426,8 @@ def called_tools(
     )
     for line in lines:
         log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
+    taken = [tool for tool in tools if _takes(model, tool["type"])]
+    return [put_under_rules(tool, rules) for tool in taken]
 
 
 _LONGEST_REMEMBERED = 50_000
@@ -20719,12 +20936,20 @@ def build_approver(
 
 
 def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the names that a tool has in its toolkit or on its server.
+    """Return the names that a tool has or may have had.
 
-    The host puts an id in front of a name that another tool has, and of all names of an
-    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    It has one in its toolkit or on its server. The host puts an id in front of a name
+    that another tool has, and of all names of an MCP server
+    (docs/reference/open-webui.md, "Tools of the host"). A rule for the longer name holds
+    on when the chat has no other tool of that name: a user chooses the tools.
     """
-    return function_names(host.tools.get(name, {}).get("callable"))
+    tool = host.tools.get(name, {})
+    names = function_names(tool.get("callable"))
+    # `server:openapi:ID|names`, or the id of a toolkit.
+    own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
+    if own_id:
+        names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
+    return names
 
 
 _SHOWN_HALF = 2000
@@ -20787,44 +21012,6 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""
 
 
-async def split_result_files(
-    files: Iterable[JsonObject],
-    text: str,
-    store: StoreImage,
-    user: HostUser | None,
-    *,
-    has_row: bool,
-) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
-    """
-    pictures = list[_Picture]()
-    shown = list[JsonObject]()
-    for file in files:
-        url = str(file.get("url") or "")
-        if file.get("type") != "image" or not url:
-            shown.append(file)
-            continue
-        picture = await _read_picture(url, store, user)
-        pictures.append(picture)
-        if picture.is_on_card and picture.fits(has_row):
-            shown.append({**file, "url": picture.address})
-    readable = [picture for picture in pictures if picture.is_readable]
-    for picture in pictures:
-        if not picture.is_readable:
-            text += f"\n{picture.part['text']}"
-    stored = [
-        {"type": "input_image", "image_url": picture.address}
-        for picture in readable
-        if picture.fits(has_row)
-    ]
-    output = append_images(text, [picture.part for picture in readable])
-    return output, {"files": shown, "stored": stored}
-
-
 class _Picture(NamedTuple):
     """A picture of a result, as the model gets it."""
 
@@ -20848,6 +21035,55 @@ class _Picture(NamedTuple):
     def fits(self, has_row: bool) -> bool:
         """Say whether it can be written: a row holds no picture whole."""
         return not (has_row and self.address.startswith("data:"))
+
+
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    pictures: list[_Picture] = []
+    shown: list[JsonObject] = []
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        picture = await _read_picture(url, store, user)
+        pictures.append(picture)
+        if picture.is_on_card and picture.fits(has_row):
+            shown.append({**file, "url": picture.address})
+    stored = _stored_images(pictures, has_row=has_row)
+    return _build_output(text, pictures), {"files": shown, "stored": stored}
+
+
+def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
+    """Return a tool's text with its pictures, or with why they cannot be read."""
+    images: list[Item] = []
+    for picture in pictures:
+        if picture.is_readable:
+            images.append(picture.part)
+        else:
+            text += f"\n{picture.part['text']}"
+    return append_images(text, images)
+
+
+def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
+    """Return the pictures as the chat keeps them: by address."""
+    return [
+        {"type": "input_image", "image_url": picture.address}
+        for picture in pictures
+        if picture.is_readable and picture.fits(has_row)
+    ]
 
 
 async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
@@ -21100,7 +21336,10 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
-    called = called_tools(call.body, model, call.config.expert, call.log.warn)
+    config = call.config
+    called = called_tools(
+        call.body, model, config.expert, call.log.warn, config.approval_rules
+    )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
@@ -21210,7 +21449,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     seconds = call.config.tool_seconds
     return Toolset(
         HostTools(call.host, tool_user(call), offered.names),
-        build_approver(call.host, call.config.approval_rules, call.log.warn),
+        _approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -21226,6 +21465,14 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
+
+
+def _approver(call: CheckedCall) -> Approver:
+    """Return who decides about the calls of a chat, also about those that OpenAI makes."""
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
+    servers = [*call.config.remote.tools, *map(as_mapping, given)]
+    return replace(approver, remote_default=partial(rule_without_rules, servers))
 
 
 def tool_user(call: CheckedCall) -> ToolUser:
@@ -21438,18 +21685,18 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         if sent_now != SentContext():
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
-    told = _told_instructions(chat, sent)
-    changes = told.changes if told else {}
+    earlier = _sent_instructions(chat, sent)
+    changes = earlier.changes if earlier else {}
     prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
-    if told is None:
+    if earlier is None:
         return chat
     # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
+    change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=told.first)
+    return chat._replace(instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -21457,7 +21704,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _told_instructions(chat, earlier)
+        told = _sent_instructions(chat, earlier)
         sent = change_instructions(told, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
@@ -21466,9 +21713,9 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _told_instructions(
+def _sent_instructions(
     chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
+) -> SentInstructions | None:
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
@@ -21477,7 +21724,7 @@ def _told_instructions(
         for record in chat.records.values()
         if any(is_compaction(item) for item in record.payload)
     }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
 
 
 def _with_turns(
@@ -22095,6 +22342,10 @@ class IntermediateTexts:
                 self._has_called = True
                 yield from self._hide(self._held)
                 yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
             case ResponseDone() | RunDone():
                 yield from self._release()
                 yield event
@@ -22105,11 +22356,9 @@ class IntermediateTexts:
         """Hold an event back if it belongs to a message that may be hidden."""
         if not isinstance(event, ItemEvent):
             return False
-        if isinstance(event, ItemAdded) and item_type(event.item) == "message":
-            if event.item.get("phase") == "final_answer":
-                self._has_answer = True
-            elif self._may_call:
-                self._held[event.output_index] = []
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
         if event.output_index not in self._held:
             return False
         self._held[event.output_index].append(event)
@@ -22694,8 +22943,10 @@ class ArtifactStore:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
                 stored = await self._store(image_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The image")]
+                if stored:
+                    files.append(stored)
+                else:
+                    notes.append(_NOT_STORED.format("The image"))
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
@@ -22713,10 +22964,11 @@ class ArtifactStore:
                 notes.append(f"*{stored}*")
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
+            is_image = stored["type"] == "image"
+            if is_image and stored["id"] not in shown:
+                files.append(stored)
                 shown.add(stored["id"])
-            elif not addresses:
+            elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
         return _made_card(files=files, notes=notes, links=links)
 

@@ -15,6 +15,7 @@ import pytest_asyncio
 from agents.sample import host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline
+from gpt5_agent.shell import json_valves
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
@@ -345,6 +346,23 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
 
 
 @pytest.mark.asyncio
+async def test_expert_settings_are_read_once_a_question(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each of those who need them."""
+    texts: list[str] = []
+
+    def read(text: str, form: Any) -> Any:
+        texts.append(text)
+        return form(), []
+
+    monkeypatch.setattr(json_valves, "read_expert_json", read)
+    await pieces(pipeline, "sim:short hello")
+
+    assert texts == [""]
+
+
+@pytest.mark.asyncio
 async def test_words_that_open_nothing_are_told_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -657,7 +675,12 @@ async def test_what_was_refused_is_remembered(
     ("parameter", "metadata", "valves"),
     [
         ("reasoning.context", None, {}),
-        ("reasoning.context", None, {"DELEGATION": True, "SANDBOX": True}),
+        pytest.param(
+            "reasoning.context",
+            None,
+            {"DELEGATION": True, "SANDBOX": True},
+            marks=pytest.mark.sandbox,
+        ),
         ("reasoning.effort", {**METADATA, "task": "tags_generation"}, {}),
     ],
 )

@@ -95,8 +95,10 @@ class ArtifactStore:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
                 stored = await self._store(image_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The image")]
+                if stored:
+                    files.append(stored)
+                else:
+                    notes.append(_NOT_STORED.format("The image"))
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
@@ -114,10 +116,11 @@ class ArtifactStore:
                 notes.append(f"*{stored}*")
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
+            is_image = stored["type"] == "image"
+            if is_image and stored["id"] not in shown:
+                files.append(stored)
                 shown.add(stored["id"])
-            elif not addresses:
+            elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
         return _made_card(files=files, notes=notes, links=links)
 
