@@ -20194,7 +20194,7 @@ def list_models(
 # --------------------------------------------------------------------------------------
 
 
-_UNASKED = "never"
+_APPROVED_BY_NOBODY = "never"
 
 
 def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
@@ -20241,9 +20241,9 @@ def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Ap
     for server in servers:
         if server.get("server_label") == label:
             setting = server.get("require_approval")
-    if setting == _UNASKED:
+    if setting == _APPROVED_BY_NOBODY:
         return "auto"
-    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
+    unasked = _tool_names(as_mapping(setting).get(_APPROVED_BY_NOBODY)) or ()
     return "auto" if request.get("name") in unasked else "ask"
 
 
