@@ -34,6 +34,7 @@ from owui_manifold.prepare.hosted_tools import (
     hosted_tools,
     offer_tools,
 )
+from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 from shells.compaction import compaction_settings
@@ -68,6 +69,8 @@ class PreparedRequest(NamedTuple):
     """
     cites: bool = False
     """Whether its tools give sources."""
+    python_files: Sequence[PythonFile] = ()
+    """The files of the chat that its code gets."""
 
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:

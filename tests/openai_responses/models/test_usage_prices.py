@@ -47,16 +47,19 @@ def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> 
     assert cost_of_run([USAGE], facts, output, TODAY) is None
 
 
-def test_searches_have_a_fee() -> None:
-    """The fees of containers and of file search are verified by nobody."""
+def test_searches_and_containers_have_a_fee() -> None:
+    """A container once, however often code runs in it; of file search nobody knows."""
     output: list[Item] = [
         {"type": "web_search_call"},
         {"type": "web_search_call"},
         {"type": "file_search_call"},
         {"type": "code_interpreter_call", "container_id": "a"},
+        {"type": "code_interpreter_call", "container_id": "a"},
+        {"type": "code_interpreter_call", "container_id": "b"},
         {"type": "message"},
     ]
-    assert cost_of_run([Usage()], FACTS, output, TODAY) == pytest.approx(2 * 0.01)
+    expected = 2 * 0.01 + 2 * 0.03
+    assert cost_of_run([Usage()], FACTS, output, TODAY) == pytest.approx(expected)
 
 
 MILLION = Usage(input=200_000, output=100_000)
