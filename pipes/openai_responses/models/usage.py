@@ -76,6 +76,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 

@@ -17,9 +17,9 @@ MAX_FILE_BYTES = 64 * 1024**2
 MAX_TOTAL_BYTES = 256 * 1024**2
 """The API takes 512 MB for a file; each is in memory while it is uploaded."""
 
-_TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1024**2} MB"
-_TOO_MUCH = f"all files together exceed {MAX_TOTAL_BYTES // 1024**2} MB"
-_TOO_MANY = f"Python gets at most {MAX_CONTAINER_FILES} files"
+_LARGER_FILE = f"larger than {MAX_FILE_BYTES // 1024**2} MB"
+_LARGER_TOTAL = f"all files together exceed {MAX_TOTAL_BYTES // 1024**2} MB"
+_MORE_FILES = f"Python gets at most {MAX_CONTAINER_FILES} files"
 
 
 class PythonFile(NamedTuple):
@@ -104,11 +104,11 @@ def _with_note(message: UserMessage, names: Sequence[str]) -> UserMessage:
 def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
     """Return why a file is not copied; empty if it is."""
     if stored.size > MAX_FILE_BYTES:
-        return _TOO_LARGE
+        return _LARGER_FILE
     if len(chosen) >= MAX_CONTAINER_FILES:
-        return _TOO_MANY
+        return _MORE_FILES
     total = stored.size + sum(file.stored.size for file in chosen)
-    return _TOO_MUCH if total > MAX_TOTAL_BYTES else ""
+    return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
 
 
 def _notice(reasons: dict[str, str]) -> str:

@@ -20,6 +20,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunDone
+from openai_responses.models.usage import window_share
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_manifold.call.config import OWN_KEY_PLACE
@@ -65,8 +66,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call = prepared.call
     trace = ended.trace
+    facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+        ending=_explained_ending(ended),
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)

@@ -11,7 +11,7 @@ from owui_manifold.host.open_webui import read_file
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
 
-_FAILED = "{} could not be copied to Python. Turn off Python for this message. {}"
+_NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
 
 
 class ChatUploads:
@@ -62,7 +62,7 @@ class ChatUploads:
         if content is None:
             raise InvalidRequest(GONE_FILE.format(file.name))
         if len(content) > MAX_FILE_BYTES:
-            raise InvalidRequest(_FAILED.format(file.name, "It is too large."))
+            raise InvalidRequest(_NOT_COPIED.format(file.name, "It is too large."))
         if not content:
             return ""
         endpoint = self._prepared.call.endpoint
@@ -71,7 +71,7 @@ class ChatUploads:
         try:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
         except ResponsesError as error:
-            sentence = _FAILED.format(file.name, error)
+            sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
         self._memory.add(self._key(file), file_id)
         return file_id
