@@ -3592,12 +3592,16 @@ class CallFacts(TypedDict):
     """As the host calls it: `admin`, `user`."""
     model: str
     """As the pipe lists it."""
+    host_model: str
+    """As the host lists it, with the id of the function in front."""
     task: str
     """The name of a task of the host, or empty."""
     base_url: str
     """That of the pipe's valves."""
     has_own_key: bool
-    """Whether the user pays."""
+    """Whether a key of the user's own is sent."""
+    user_pays: bool
+    """Whether that key pays: nothing of the administrator's goes out with it."""
 
 
 UNKNOWN_CALL = CallFacts(
@@ -3605,9 +3609,11 @@ UNKNOWN_CALL = CallFacts(
     email="",
     role="",
     model="",
+    host_model="",
     task="",
     base_url="",
     has_own_key=False,
+    user_pays=False,
 )
 """A call of which nothing is known."""
 
@@ -3777,10 +3783,21 @@ async def has_user(name: str) -> bool:
     return bool(by_id or await users.get_user_by_email(name))
 
 
-async def has_task_model() -> bool:
-    """Say whether an administrator chose a model for the host's tasks."""
+async def chosen_models(keys: Sequence[str]) -> set[str]:
+    """Return the ids of the models that an administrator chose in these settings.
+
+    For a model of the workspace also the one it is made of, which the pipe is asked for.
+    A setting that the host does not have chooses nothing.
+    """
     config = _host_name("models.config", "Config")
-    return bool(await config.get("task.model.external", ""))
+    models = _host_name("models.models", "Models")
+    chosen: set[str] = set()
+    for key in keys:
+        model_id = await config.get(key, "")
+        if model_id:
+            row = await models.get_model_by_id(model_id)
+            chosen |= {model_id, str(getattr(row, "base_model_id", None) or model_id)}
+    return chosen
 
 
 _DATABASE_SECONDS = 15
@@ -4486,8 +4503,8 @@ class UserLimits:
 
     @property
     def _counts(self) -> bool:
-        """Whether the call costs the administrator: a user's own key does not."""
-        return self.table is not None and not self.facts["has_own_key"]
+        """Whether the call costs the administrator: a user's own key may not."""
+        return self.table is not None and not self.facts["user_pays"]
 
     @property
     def has_amounts(self) -> bool:
@@ -4663,7 +4680,7 @@ async def read_user_limits(
     groups = await user_groups(user_id) if has_groups else set[str]()
     rules = rules_of(every_rule, names, groups, facts["role"])
     rows: list[UsageRow] = []
-    if any(rule.per for rule in rules) and not facts["has_own_key"]:
+    if any(rule.per for rule in rules) and not facts["user_pays"]:
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     return UserLimits(
         rules,
@@ -4672,16 +4689,39 @@ async def read_user_limits(
         table,
         [problem],
         today,
-        has_given_model=await _has_given_model(facts["task"]),
+        has_given_model=await _has_given_model(facts),
     )
 
 
-async def _has_given_model(task: str) -> bool:
-    """Say whether the host does a task with the model that an administrator chose.
+_TASK_SETTINGS = {
+    **dict.fromkeys(
+        (
+            "title_generation",
+            "follow_up_generation",
+            "tags_generation",
+            "emoji_generation",
+            "query_generation",
+            "image_prompt_generation",
+            "autocomplete_generation",
+            "function_calling",
+        ),
+        ("task.model.external", "task.model.default"),
+    ),
+    "context_compaction": ("chat.context_compaction.model",),
+}
+"""The settings of the host that choose the model of a task (routers/tasks.py:81,
+utils/context_compaction.py:406 of 0.12.4). For any other task, such as the merging of
+answers, the client names it."""
 
-    Without one, and to merge answers, it takes the model that the client names.
+
+async def _has_given_model(facts: CallFacts) -> bool:
+    """Say whether an administrator chose the model that does a task.
+
+    Where nobody chose one, or the chosen one no longer exists, the host takes the model
+    that the client names.
     """
-    return task not in ("", "moa_response_generation") and await has_task_model()
+    settings = _TASK_SETTINGS.get(facts["task"], ())
+    return facts["host_model"] in await chosen_models(settings)
 
 
 # --------------------------------------------------------------------------------------
@@ -5019,7 +5059,7 @@ def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
     }
     if facts["task"]:
         attributes["openai_responses.task"] = facts["task"]
-    if facts["has_own_key"]:
+    if facts["user_pays"]:
         attributes["openai_responses.own_key"] = True
     return attributes
 

@@ -96,13 +96,17 @@ from weakref import WeakValueDictionary
 import aiohttp
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SkipValidation,
+    StrictBool,
+    StrictStr,
     TypeAdapter,
     ValidationError,
     field_validator,
 )
+from pydantic.alias_generators import to_camel
 
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
@@ -5018,6 +5022,9 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
 }
 """Fields that Chat Completions has beside the API's objects, and their names there."""
 
+_MAX_FORMAT = 300_000
+"""As `json_size` counts, like the schema of a tool. A user can store a format with a
+model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -5109,6 +5116,10 @@ def _with_schema(given: dict[str, Any]) -> Any:
 def _read_format(name: str, value: object) -> dict[str, Any]:
     """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
+    try:
+        json_size(form, _MAX_FORMAT)
+    except JsonTooLarge:
+        raise parameter_error(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
@@ -6963,12 +6974,31 @@ class Trace(NamedTuple):
     cache: JsonObject = MappingProxyType({})
 
 
+class HiddenMessage(NamedTuple):
+    """A message of the model that is sent again but shown to nobody."""
+
+    output_index: int
+    item: Item
+
+
+class RunWork(NamedTuple):
+    """What a run took that people see as several rounds.
+
+    `seconds` are those of the model and of tools, without the time of people.
+    """
+
+    rounds: int
+    tool_calls: int
+    seconds: float
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
     them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
     ending: Ending
@@ -6979,6 +7009,8 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    work: RunWork | None = None
+    metadata: JsonObject = MappingProxyType({})
 
 
 class ModelAnswer(NamedTuple):
@@ -7021,7 +7053,7 @@ class ModelAnswer(NamedTuple):
         return "\n\n".join(message_text(message) for message in messages)
 
 
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
@@ -7444,10 +7476,11 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _HttpResponse:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -7639,7 +7672,7 @@ class Connections:
         path: str,
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
@@ -7663,7 +7696,7 @@ class Connections:
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
+                answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if body is None:  # a GET that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
@@ -9020,20 +9053,9 @@ class Attempts:
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
-            self.error: ResponsesError | None = None
-            self.has_shown = False
-            self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
+            async with aclosing(self._attempt()) as events:
+                async for event in events:
+                    yield event
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -9041,7 +9063,7 @@ class Attempts:
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
-            for event in (*self._end_thought(), *held):
+            for event in (*self._end_thought(), *self._held):
                 yield event
         self._end_if_used_up()
         yield ModelAnswer(
@@ -9053,6 +9075,26 @@ class Attempts:
             trace=self.trace,
             has_shown=self.has_shown,
         )
+
+    async def _attempt(self) -> RunEvents:
+        """Send the request once; yield what is shown of its answer.
+
+        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
+        part of it.
+        """
+        self.error: ResponsesError | None = None
+        self.has_shown = False
+        self._thinks = False
+        self._held: list[RunEvent] = []
+        try:
+            async with aclosing(self._send(self.request)) as events:
+                async for event in events:
+                    for shown in self._visible(event):
+                        yield shown
+        except ResponsesError as caught:
+            self.error = caught
+        if self.response.usage:
+            self.usages.append(self.response.usage)
 
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
@@ -9071,27 +9113,30 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
+    def _visible(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown now; the rest waits for the first visible event.
 
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the beginning of a
+        thought is shown at once, and once: people see that the model is at work.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
+        is_first_event = not self._held
+        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
             if self._thought is None:
                 self._thought = event
-            if self._thought.output_index == event.output_index:
                 self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
+                return [event]
+            if self._thought.output_index == event.output_index:
+                # A new attempt thinks again: the thought on the page goes on.
+                self._thinks = True
+                return []
+        self._held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown = [*self._end_thought(), *held]
-        held.clear()
+        shown = [*self._end_thought(), *self._held]
+        self._held = []
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
@@ -9206,8 +9251,10 @@ _STANDARD_TIER = (
 )
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+_MAX_WAIT_FOR_ID = 60.0
+_FETCHING_REST = (
+    "The connection to the model was lost: fetching the rest of the answer."
+)
 
 
 class _Background:
@@ -9215,9 +9262,10 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_is_polling` says whether the next request is
-    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
-    response that does not exist any more.
+    ended; both are -1 before the first. `_error` is that of the last request.
+    `_is_polling` says whether the next request is for the response itself, not for its
+    stream. `_is_cancelled` is set once, also for a response that does not exist any
+    more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -9226,6 +9274,7 @@ class _Background:
         self._response_id: asyncio.Future[str] = loop.create_future()
         self._last_sequence = -1
         self._last_seen_sequence = -1
+        self._error: ResponsesError | None = None
         self._failures = 0
         self._resumable = True
         self._is_polling = False
@@ -9262,31 +9311,37 @@ class _Background:
         path = "/responses"
         try:
             while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                if self._is_over(error):
+                async with aclosing(self._request(path, payload)) as events:
+                    async for event in events:
+                        yield event
+                if self._is_over(self._error):
                     break
                 has_news = self._last_sequence != self._last_seen_sequence
                 self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(error, has_news)
+                wait = self._wait_after(self._error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
-                    yield Status(_BROKE)
+                    yield Status(_FETCHING_REST)
                 await asyncio.sleep(wait)
                 path = self._next_path()
                 payload = None
         finally:
             self._abandon()
+
+    async def _request(self, path: str, payload: dict[str, Any] | None) -> RunEvents:
+        """Send one request and yield its run events; `_error` says why it failed."""
+        self._error = None
+        part = _stream_response(path, payload, self._attempts, self)
+        try:
+            first = await self._first_event(part)
+            async with aclosing(part) as events:
+                if first is not None:
+                    yield first
+                async for event in events:
+                    yield event
+        except ResponsesError as caught:
+            self._error = caught
 
     def _is_over(self, error: ResponsesError | None) -> bool:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
@@ -9309,7 +9364,7 @@ class _Background:
         """Return the first event of `part`, None if it has none.
 
         A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
+        is read until there is one.
         """
         if self._response_id.done():
             return await anext(part, None)
@@ -9324,7 +9379,7 @@ class _Background:
         """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
             {first, self._response_id},
-            timeout=_LONGEST_WAIT_FOR_ID,
+            timeout=_MAX_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
         first.cancel()
@@ -9384,15 +9439,13 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
+    that is still in progress yields nothing. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
     state = attempts.response
-    deadlines = attempts.deadlines
-    deadlines.start_attempt()
+    attempts.deadlines.start_attempt()
     async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
+        attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
@@ -9400,27 +9453,91 @@ async def _stream_response(
             for event in _whole_events(response, state, background):
                 yield event
             return
-        decoder = EventStreamDecoder()
+        reader = _StreamReader(answer, attempts, background)
         while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
+            events, malformed = await reader.read_batch()
             for event in events:
                 yield event
             if malformed:
                 raise malformed
-            last = events[-1] if events else None
-            if isinstance(last, TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        rest = await answer.drain()
-        for event in _late_events(rest, decoder, state, background):
+            await reader.gather_deltas(events)
+        for event in await reader.read_reason():
             yield event
+
+
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
+
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
+    """
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        attempts: Attempts,
+        background: _Background | None,
+    ) -> None:
+        self._answer = answer
+        self._attempts = attempts
+        self._background = background
+        self._decoder = EventStreamDecoder()
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Wait for bytes; return their run events, up to one that cannot be read."""
+        chunk = await self._answer.read_any()
+        self._attempts.count_bytes(chunk)
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        if batch:
+            self._attempts.deadlines.event_arrived()
+        return self._feed(batch)
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._attempts.limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._attempts.response.refusal is None:
+            return []
+        batch = [*self._decoder.feed(rest), *self._decoder.close()]
+        events, _ = self._feed(batch)
+        return events
+
+    def _feed(
+        self, batch: Sequence[ServerSentEvent]
+    ) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Return the run events of `batch`, up to the first event that cannot be read."""
+        read: list[StreamEvent] = []
+        malformed: MalformedEvent | None = None
+        try:
+            for wire_event in batch:
+                parsed = parse_event(wire_event)
+                if self._background is None or self._background.is_new(wire_event):
+                    read.append(parsed)
+        except MalformedEvent as error:
+            malformed = error
+        run_events: list[RunEvent] = []
+        for event in join_deltas(read):
+            run_events += self._attempts.response.feed(event)
+        return run_events, malformed
 
 
 def _whole_events(
@@ -9433,53 +9550,6 @@ def _whole_events(
     if status in ("queued", "in_progress"):
         return []
     return state.feed(FinalResponse(status, response))
-
-
-def _late_events(
-    rest: bytes,
-    decoder: EventStreamDecoder,
-    state: ResponseState,
-    background: _Background | None,
-) -> list[RunEvent]:
-    """Return the run events behind the last event of a refused stream: its reason.
-
-    Nothing else of an answer that has ended is read.
-    """
-    if state.refusal is None:
-        return []
-    batch = [*decoder.feed(rest), *decoder.close()]
-    events, _ = _batch_events(batch, state, background)
-    return events
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for wire_event in batch:
-            parsed = parse_event(wire_event)
-            if background is None or background.is_new(wire_event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    run_events: list[RunEvent] = []
-    for event in join_deltas(read):
-        run_events += state.feed(event)
-    return run_events, malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
@@ -9752,9 +9822,9 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 #
 # What a run may take, and what it has taken so far.
 #
-# A run that a host continues (it makes some calls and asks again with their outputs) goes
-# on from what the earlier rounds of the same answer took.
-# A task that a run gives away has a budget of its own, and counts for the run, too.
+# If the host makes some calls and asks again with their outputs, the new run continues
+# from what the earlier rounds of the same answer took. A task that a run delegates has a
+# budget of its own, and counts for the run as well.
 # --------------------------------------------------------------------------------------
 
 
@@ -9764,12 +9834,12 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
     `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit, unless it is the only one; then one
-    response without tools follows. `seconds` are those of the model and of the tools
-    that run here, without the time of people.
+    refused, so that the model hears of the limit; those of an only one are made. In
+    both cases one response without tools follows. `seconds` includes the model and the
+    tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -9788,11 +9858,11 @@ class EarlierSpending(NamedTuple):
 
 
 class Spending:
-    """The sums of a run against its budget.
+    """What a run has taken so far, compared with its budget.
 
-    `usages` are those of all responses, the earlier rounds together as the first one.
-    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
-    was last taken.
+    `usages` has one entry for each response; all earlier rounds together are the first
+    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
+    it was last taken. `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -9820,7 +9890,7 @@ class Spending:
             self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
-        """Count a response that is asked for; return its number, from 1."""
+        """Count a response that is requested; return its number, from 1."""
         self.rounds += 1
         return self.rounds
 
@@ -9886,20 +9956,20 @@ class Spending:
             self._started_at += self._now() - began
 
     def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the model may not call tools, if any."""
+        """Return the limit that keeps a response from calling tools, if any."""
         if number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the calls of a round are refused, if any."""
+        """Return the limit that refuses the calls of a round, if any."""
         is_last_of_many = number == self._budget.rounds > 1
         if is_last_of_many or number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def _spent_limit(self) -> SpentLimit | None:
-        """Return which of time and tokens is used up, also by the run above a task."""
+        """Return which of time and tokens is used up, here or in the run above a task."""
         if self._parent:
             limit = self._parent._spent_limit()
             if limit:
@@ -9912,7 +9982,7 @@ class Spending:
         return None
 
     def stop(self, ended: RunDone) -> None:
-        """End the run, the run above it and all tasks as soon as their calls have."""
+        """End the run, the run above it and all tasks once their running calls end."""
         if self._parent:
             self._parent.stop(ended)
         else:
@@ -9920,7 +9990,7 @@ class Spending:
 
     @property
     def stopped(self) -> RunDone | None:
-        """How a run was stopped that belongs to this answer; nothing may go on."""
+        """The end of a run of this answer that was stopped; then none continues."""
         return self._parent.stopped if self._parent else self._stop
 
 
@@ -9929,12 +9999,12 @@ class Spending:
 #
 # Calls of tools: who may run them, how they run, and what they return.
 #
-# The first approval rule that fits counts. A rule that fits only another name of the tool
-# counts, too, if it is stricter. Without an explicit approval a call is denied.
+# The first approval rule that matches a tool's name applies. A rule that matches only
+# another name of the tool applies as well if it is stricter. A call that needs an approval
+# and does not get one is denied.
 #
-# Every call gets an output. For each failure the model gets one of our sentences; the
-# text of an exception goes only to the log, because it may quote what the model must not
-# see.
+# Every call gets an output. For each failure the model gets one of our messages; the text
+# of an exception goes only to the log, because it may quote what the model must not see.
 # --------------------------------------------------------------------------------------
 
 
@@ -9964,18 +10034,18 @@ class Approver:
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        strictest = _first_fitting(self.rules, name) or self.default_rule
+        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        strictest = _first_match(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_fitting(rest, other_name) or "auto"
+            other_rule = _first_match(rest, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
         return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
+        """Return the message for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -9984,13 +10054,13 @@ class Approver:
         try:
             if self.ask and await self.ask(call_id, name, arguments):
                 return None
-        except Exception as error:  # nobody could be asked: no approval
+        except Exception as error:  # the dialog failed, which is no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
         return f"The user did not approve this call of {name}. Continue without it."
 
 
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
+def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return the value of the first pattern that matches a name."""
     for pattern, value in rows:
         if fnmatchcase(name, pattern):
             return value
@@ -10000,7 +10070,7 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
 class ToolResult(NamedTuple):
     """The result of a tool: an `output` for the model, and a `card`.
 
-    A card holds what the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows with it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -10009,7 +10079,7 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
+    """The tools of a request, by their own names or by those sent to the API."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -10019,12 +10089,12 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
+        A tool that passes calls on names another tool in its arguments. Returns None if
+        it names none.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
+        """Say whether a tool waits for a person; then it has no time limit."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
@@ -10038,11 +10108,11 @@ class CallLimits(NamedTuple):
     batch_seconds: float = 600.0
     characters: int = 100_000
     own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+    """Seconds by patterns of names; the first match replaces both limits above."""
 
     def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
+        """Return the limit that a tool has of its own, if any."""
+        return _first_match(self.own, name)
 
 
 class CallTexts(NamedTuple):
@@ -10093,8 +10163,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    With a `question`, a call that the host shows to a person, no call is made yet, and
-    none is shown: the run ends, and another one goes on with the person's answer.
+    A `question` is a call that the host shows to a person. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the person's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -10102,7 +10172,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to go on: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks a person."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -10115,8 +10185,7 @@ class CallJudge(Protocol):
     def holds_calls(self) -> bool:
         """Whether calls are shown only after the judgment.
 
-        A host that runs every call which it sees must see none that may need an
-        approval.
+        A host that runs every call it sees must not see one before it is approved.
         """
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
@@ -10127,8 +10196,8 @@ class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
-    for others. Without a `judge` every call is made that the approver allows.
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
+    host. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
@@ -10148,18 +10217,28 @@ def output_item(call: Item, answer: ToolResult) -> Item:
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
+def tool_error(message: str) -> ToolResult:
+    """Return the result of a failed call, as a message for the model."""
+    return ToolResult(f"Error: {message}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
+    """A call that may run: its tool, and its checked arguments."""
 
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
     via: str = ""
+    """The tool that was called, if that passes the call on."""
+
+
+class _StartedCall(NamedTuple):
+    """A call whose task runs, or waits for its turn."""
+
+    item: Item
+    task: asyncio.Task[ToolResult]
+    has_own_time: bool
+    """Whether the time of the batch does not count for it."""
 
 
 async def run_calls(
@@ -10173,44 +10252,38 @@ async def run_calls(
     waiting one starts. Closing the generator cancels running calls.
     """
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    started: list[_StartedCall] = []
     try:
-        for call in calls:
-            checked = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], checked))
-            tasks[task] = _has_own_time(checked, toolset.limits)
+        for item in calls:
+            started.append(batch.start(item))
             await asyncio.sleep(0)
-        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
-            if has_own_time:
-                await asyncio.wait([task])
-            else:
-                await batch.wait(task)
-            if not task.done():
-                _cancel(other for other, is_apart in tasks.items() if not is_apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
+        for call in started:
+            await batch.wait(call)
+            if not call.task.done():
+                _cancel(other for other in started if not other.has_own_time)
+            yield call.item, _result_of(call, toolset.limits)
     finally:
-        _cancel(tasks)
+        _cancel(started)
 
 
-def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
-    """Say whether the time of the batch does not count for a call."""
-    if isinstance(call, ToolResult):
-        return False
-    return call.is_interactive or bool(limits.own_seconds(call.name))
+def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
+    """Return the result of a call; an error if the time of the batch is used up."""
+    if call.task.done() and not call.task.cancelled():
+        return call.task.result()
+    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
+    return tool_error(f"{_name(call.item)} {why}")
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
+def _cancel(calls: Iterable[_StartedCall]) -> None:
+    for call in calls:
+        call.task.cancel()
 
 
 class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
+    """The calls of a round.
+
+    One person is asked at a time. Meanwhile the time of the batch stops.
+    """
 
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
@@ -10219,16 +10292,27 @@ class _Batch:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
+    def start(self, item: Item) -> _StartedCall:
+        """Check a call and start its task."""
+        checked = _check_call(item, self._toolset.tools)
+        task = asyncio.create_task(self.answer(item["call_id"], checked))
+        has_own_time = False
+        if isinstance(checked, _ReadyCall):
+            own_seconds = self._toolset.limits.own_seconds(checked.name)
+            has_own_time = checked.is_interactive or bool(own_seconds)
+        return _StartedCall(item, task, has_own_time)
 
-        The time of a question is added back.
-        """
+    async def wait(self, call: _StartedCall) -> None:
+        """Wait until a call is done or the time of the batch is used up."""
+        task = call.task
+        if call.has_own_time:
+            await asyncio.wait([task])
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
+                # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
                     continue
             else:
@@ -10257,9 +10341,10 @@ class _Batch:
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return the call that will run, or the result of one that cannot.
+    """Return the call that will run, or the error for the model.
 
-    A tool that passes calls on is checked itself, then the tool that it names.
+    If a tool passes calls on, its own arguments are checked, then those of the tool
+    that it names.
     """
     name = _name(call)
     try:
@@ -10285,7 +10370,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments fit the tool's schema, else the model's error."""
+    """Return a call whose arguments match the tool's schema, or the error for the model."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -10304,7 +10389,11 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    """Return the result of a tool.
+
+    A tool that raises SystemExit, or cancels itself, has failed and does not end the
+    run. Only the cancellation of our own task does.
+    """
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
@@ -10327,13 +10416,19 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 def _cap_output(output: Any, characters: int) -> Any:
     """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+        return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
     return output[:half] + note + output[len(output) - half :]
+
+
+def _cap_part(part: Item, characters: int) -> Item:
+    """Return a part of an output, its text capped."""
+    if "text" not in part:
+        return part
+    return {**part, "text": _cap_output(part["text"], characters)}
 
 
 def _name(call: Item) -> str:
@@ -10377,6 +10472,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
 _MAX_STORED_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
+_MAX_UNPACKED_TURN = 900_000
+"""Bytes of JSON. The tools and the format of a request are limited to 800,000. What
+repeats itself packs into a thousandth, and each later question sends it unpacked."""
 _MAX_DECLARED_TOOLS = 128
 """Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
@@ -10400,17 +10498,26 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        text = json.dumps(self).encode()
+        if len(text) > _MAX_UNPACKED_TURN:
+            return ""
+        packed = b64encode(zlib.compress(text)).decode()
         return packed if len(packed) <= _MAX_STORED_TURN else ""
 
 
-def read_turn(wire: str) -> Turn | None:
+def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
     Earlier versions declared many tools that way. Such a chat resets, with the
-    tools as they are declared now.
+    tools as they are declared now. Raises JsonTooLarge for one that unpacks to more than
+    is stored, or than is left for its chat.
     """
-    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(b64decode(wire), _MAX_UNPACKED_TURN)
+    if unpacker.unconsumed_tail:
+        raise JsonTooLarge
+    unpacked_left.spend(len(text))
+    turn = Turn(*json.loads(text))
     tools = (turn.base or {}).get("tools", ())
     has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
     return None if has_namespaces else turn
@@ -10685,13 +10792,13 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows no host: it gets frozen inputs and reports events. The
-# agents and the pipe run the same loop:
+# The loop knows no host: it gets frozen inputs and reports events. The agents and the
+# pipe run the same loop, round by round:
 #
-#     a provider answers a request        Attempts: the Responses API
-#     the judge decides about its calls   refused, left to the host, made here
-#     the calls that are made run         loop/tools.py
-#     the next request has their outputs
+#     a provider answers the request        loop/attempts.py: the Responses API
+#     a judge decides about its calls       refused, left to the host, or made here
+#     the calls that are made here run      loop/tools.py
+#     their outputs are added to the input  that is the next request
 #
 # At a limit of the budget the calls are refused, and the model answers once more without
 # tools. A run that ends with calls for the host, or with a question to a person, is
@@ -10700,7 +10807,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+_INTERRUPTED = "was not run: the answer that requested it was interrupted."
 
 
 class Provider(Protocol):
@@ -10716,7 +10823,7 @@ class Provider(Protocol):
 
 
 class RoundStarted(NamedTuple):
-    """The model is asked for a response; `may_call` says whether it may call tools."""
+    """A response is requested; `may_call` says whether the model may call tools."""
 
     number: int
     may_call: bool
@@ -10725,8 +10832,8 @@ class RoundStarted(NamedTuple):
 class RoundDone(NamedTuple):
     """A response is complete, and what happens to its calls is decided.
 
-    `items` are its finished ones with their indexes, none if the calls of an earlier run
-    are taken up. What is held back was shown before; what the calls return follows.
+    `items` are its finished ones with their indexes; none in a round that only answers
+    the calls of an earlier run. The outputs of the calls follow.
     """
 
     number: int
@@ -10750,9 +10857,9 @@ async def run(
     """Send `request` and report what happens; ends with exactly one RunDone.
 
     With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
+    open for the caller, unless their response was interrupted. A refusal is an ending,
+    not an exception. Cancelling the run, or closing the generator, closes the
+    connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
     async with aclosing(run_rounds(request, attempts, toolset)) as events:
@@ -10768,34 +10875,37 @@ async def run_rounds(
     spending: Spending | None = None,
     open_calls: Sequence[Item] = (),
 ) -> RoundEvents:
-    """Have `provider` answer `request`, and report the rounds, too.
+    """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` has what the run may take and has taken; without it the budget of the
+    `spending` says what the run may take and has taken; without it the budget of the
     toolset counts from here. The run begins with `open_calls`, which an earlier run of
-    the same answer has left; their items are the end of the request's input.
+    the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        spending = Spending(toolset.budget if toolset else Budget())
+        budget = toolset.budget if toolset else Budget()
+        spending = Spending(budget)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
-        with provider.paused():
-            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.resume(open_calls, toolset)) as events:
+            async for event in events:
+                yield event
     while rounds.request is not None:
-        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.respond(rounds.request)) as events:
+            async for event in events:
+                yield event
+        async with aclosing(rounds.answer_calls()) as events:
+            async for event in events:
+                yield event
     yield rounds.build_end()
 
 
 class _Rounds:
-    """The rounds of a run, each a response with what answers its calls.
+    """The rounds of a run; each is a response and the outputs of its calls.
 
-    `request` is the next one, None at the end. `_answer` is the last response, and
-    `_inputs` are the input items that answer its calls. `_output` is that of the whole
-    run. `_held` are events that wait for the judgment.
+    `request` is the next one, None at the end. `_answer` is the last response,
+    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
+    those of the whole run. `_held` are events of calls that wait for the judgment.
+    `_was_limited` says whether a limit has kept a call from being made.
     """
 
     def __init__(
@@ -10817,14 +10927,13 @@ class _Rounds:
         self._had_output = False
         self._may_call = True
         self._was_limited = False
-        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
-        """Ask for a response; yield its events, but hold back what the judge has to see.
+        """Request a response; yield its events, but hold back calls for the judge.
 
-        At a limit it may call nothing. The tools stay in the request for the prompt
-        cache.
+        At a limit the model may call nothing. The tools stay in the request, because
+        the prompt cache begins with them.
         """
         self.request = None
         number = self._spending.begin_round()
@@ -10835,8 +10944,7 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        judge = self._toolset.judge if self._toolset else None
-        holds_calls = judge is not None and judge.holds_calls and may_call
+        holds_calls = may_call and self._judge_sees_calls_first()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
@@ -10846,6 +10954,11 @@ class _Rounds:
                     self._held.append(part)
                 else:
                     yield part
+
+    def _judge_sees_calls_first(self) -> bool:
+        """Say whether calls are shown only after the judgment."""
+        judge = self._toolset.judge if self._toolset else None
+        return judge is not None and judge.holds_calls
 
     def _take_answer(self, answer: ModelAnswer) -> None:
         """Count a response, and add its items to the output."""
@@ -10858,18 +10971,15 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer what the last response asks for; set the next request if there is one."""
+        """Answer the calls of the last response; set the next request if there is one."""
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_failed = self._answer.ending.is_failure
-        if self._toolset is None or has_failed or not (calls or approvals):
-            for released in self._release(None):
-                yield released
-            if has_failed:
-                for call in calls:
-                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
-            yield self._end_round(Judgment())
+        has_questions = bool(calls or approvals)
+        is_failure = self._answer.ending.is_failure
+        if self._toolset is None or is_failure or not has_questions:
+            for event in self._end_unanswered(calls):
+                yield event
             return
         with self._provider.paused():
             answers = self._answer_all(calls, approvals, self._toolset)
@@ -10877,12 +10987,25 @@ class _Rounds:
                 async for event in events:
                     yield event
 
+    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
+        """End a response to which the run gives no answer.
+
+        The calls of an interrupted one get outputs: nobody runs them, and the API
+        refuses a call without an output in the next turn.
+        """
+        yield from self._release(None)
+        if self._answer.ending.is_failure:
+            for call in calls:
+                yield self._add_output(call, _refuse(call, _INTERRUPTED))
+        yield self._end_round(Judgment())
+
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RoundEvents:
-        """Answer approval requests and calls, as far as that is done here.
+        """Answer approval requests, and the calls that are not left to the host.
 
-        An approval request cannot be answered without the reasoning before it.
+        The API accepts the answer to an approval request only with the reasoning before
+        that request, so it is sent again even where the toolset carries none.
         """
         limit = self._spending.limit_of_calls(self._spending.rounds)
         judgment = await self._judge(calls, limit, toolset)
@@ -10902,25 +11025,30 @@ class _Rounds:
         received = replay_output(self._answer.output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
-    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
-        """Answer calls that an earlier run has left; the host has seen none of them."""
+    async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer the calls that an earlier run has left; the host has seen none of them.
+
+        They were not shown while a person was asked. With another `question` they
+        still are not.
+        """
         self.request = None
-        limit = self._spending.limit_of_calls(self._spending.rounds)
-        judgment = await self._judge(calls, limit, toolset)
-        shown_calls = [judgment.question] if judgment.question else calls
-        for call in shown_calls:
-            for event in self._show_call(call):
-                yield event
-        yield RoundDone(self._spending.rounds, (), judgment, None)
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+        with self._provider.paused():
+            limit = self._spending.limit_of_calls(self._spending.rounds)
+            judgment = await self._judge(calls, limit, toolset)
+            shown_calls = [judgment.question] if judgment.question else calls
+            for call in shown_calls:
+                for event in self._show_call(call):
+                    yield event
+            yield RoundDone(self._spending.rounds, (), judgment, None)
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for output in outputs:
+                    yield output
         self._continue(judgment, ())
 
     async def _judge(
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
-        """Return what happens to the calls; those above the budget are refused."""
+        """Return what happens to the calls; the judge decides within the budget."""
         self._was_limited = self._was_limited or limit is not None
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
@@ -10986,7 +11114,7 @@ class _Rounds:
     async def _make_calls(
         self, judgment: Judgment, toolset: Toolset
     ) -> AsyncGenerator[ToolOutput, None]:
-        """Make the calls that are made here; yield the outputs in the order of the calls.
+        """Make the calls that run here; yield all outputs in the order of the calls.
 
         While a person is asked, no call is made.
         """
@@ -11012,9 +11140,9 @@ class _Rounds:
         return limits._replace(batch_seconds=seconds)
 
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
-        """Set the next request, unless the run ends here or the host has to go on.
+        """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last one, its output, and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
@@ -11057,7 +11185,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return how the run ended, also if one of its tasks was stopped."""
+        """Return the end of the run: its own, or that of a task which was stopped."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -11077,6 +11205,7 @@ class _Rounds:
 
 
 def _begins_call(event: RunEvent) -> bool:
+    """Say whether an event is the first one of a call."""
     return isinstance(event, ItemAdded) and is_call(event.item)
 
 
@@ -11086,9 +11215,9 @@ def _refuse(call: Item, why: str) -> ToolResult:
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered.
+    """Return the request that follows `request`: it has the new `items` in its input.
 
-    A tool that had to be called has been called.
+    A tool that had to be called has been called, so it is not required again.
     """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
@@ -11099,7 +11228,11 @@ def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesR
 async def _remote_refusal(
     request: Item, toolset: Toolset, limit: SpentLimit | None
 ) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
+    """Return why a remote call is denied, None if it is approved.
+
+    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    decides.
+    """
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
@@ -12541,6 +12674,9 @@ def _clean_part(part: object) -> object:
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
+METADATA_KEY = "execution_metadata"
+"""The seed's name of what an agent's answer took."""
+
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
@@ -12568,6 +12704,22 @@ def host_usage(ended: RunDone) -> Chunk:
     return {"usage": counts}
 
 
+def client_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
+
+    The host's form has the tokens of the last response in `prompt_tokens`, from which
+    the page tells how full the context is.
+    """
+    field = host_usage(ended)
+    if ended.usage is not None:
+        sums = {
+            "prompt_tokens": ended.usage.input,
+            "completion_tokens": ended.usage.output,
+        }
+        field["usage"] |= sums
+    return field
+
+
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
@@ -12582,6 +12734,19 @@ def status_chunk(text: str) -> Chunk:
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
+    """Return the last status line; the host stores an agent's `metadata` with it."""
+    chunk = status_chunk(line)
+    if metadata:
+        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
+    return chunk
+
+
+def metadata_field(ended: RunDone) -> Chunk:
+    """Return the field that holds an agent's metadata; empty if there is none."""
+    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -13330,9 +13495,9 @@ class ChunkRenderer:
         else:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
-        usage = host_usage(event)
-        if usage:
-            yield {**self.head, "choices": [], **usage}
+        sums = {**client_usage(event), **metadata_field(event)}
+        if sums:
+            yield {**self.head, "choices": [], **sums}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -13379,7 +13544,8 @@ def completion(
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **host_usage(ended),
+        **client_usage(ended),
+        **metadata_field(ended),
         **error,
     }
 
@@ -13593,7 +13759,7 @@ _UNKNOWN_IMAGE = (
 )
 _LARGE_IMAGE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
-    "smaller. Attach a smaller one."
+    "smaller. Attach a smaller one, of up to 50 megapixels."
 )
 _SVG_AS_TEXT = (
     "The model reads {} as text and cannot see the image. Attach a PNG instead."
@@ -14099,21 +14265,31 @@ def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     return {**value, _SENT_KEY: sealed}
 
 
-def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
+MAX_UNPACKED_TURNS = 2_000_000
+"""Bytes of all turns of a chat, which are stored compressed: a chat of any size in the
+row would unpack to a thousand times as much."""
+
+
+def read_sent_context(
+    chat: JsonObject, unseal: _Unseal, unpacked_left: JsonBudget
+) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
     What was not encrypted here for its chat and message is ignored: the owner of a chat
-    can write its row, but must not write instructions.
+    can write its row, but must not write instructions. Of turns that are too much
+    together the newest are read; a chat without its first one resets.
     """
     prefix = message_key("")
     contexts: dict[str, SentContext] = {}
-    for key, value in chat.items():
+    # The keys of a row stand in the order in which they were written.
+    for key, value in reversed(list(chat.items())):
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[message_id] = _read_context(unseal(sealed, message_id))
+                wire = unseal(sealed, message_id)
+                contexts[message_id] = _read_context(wire, unpacked_left)
     return contexts
 
 
@@ -14285,20 +14461,29 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_context(wire: Any) -> SentContext:
+def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
-    turn = str(wire.get("turn") or "")
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
-        turn=read_turn(turn) if turn else None,
+        turn=_read_stored_turn(wire.get("turn"), unpacked_left),
     )
+
+
+def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
+    """Return a turn, or None if there is none, or too much of it."""
+    if not wire:
+        return None
+    try:
+        return read_turn(str(wire), unpacked_left)
+    except JsonTooLarge:
+        return None
 
 
 # --------------------------------------------------------------------------------------
@@ -15724,7 +15909,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            yield status_chunk(closing_line(self._figures(event)))
+            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
@@ -15737,11 +15922,13 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes."""
+        """Say whether a last line is shown: of a failure only one that counts notes,
+        or that has an agent's metadata.
+        """
         if self._hosted is None:
             return False
         if event.ending.is_failure:
-            return self._notes > 0
+            return self._notes > 0 or bool(event.metadata)
         return not open_calls(event.output)
 
     def _figures(self, event: RunDone) -> AnswerFigures:
@@ -15749,6 +15936,8 @@ class NativeRenderer:
         return AnswerFigures(
             seconds=self._now() - self._began,
             is_failure=event.ending.is_failure,
+            rounds=event.work.rounds if event.work else 0,
+            tool_calls=event.work.tool_calls if event.work else 0,
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
@@ -15896,6 +16085,9 @@ class Recorder:
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
                 yield from self._amend(event)
+            case HiddenMessage():
+                message = _stored_message(event.item)
+                insort(self._pending, (event.output_index, message), key=itemgetter(0))
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
             case RunDone():
@@ -15905,6 +16097,8 @@ class Recorder:
         """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, HiddenMessage):
+            self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
             name, _ = self._new_record()
@@ -16053,6 +16247,98 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 def _stored_message(item: Item) -> Item:
     """Return a message as it is stored; its short form has no type."""
     return {**strip_for_replay(item), "type": "message"}
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that hardly anybody changes. Its keys are checked
+# one by one: a key with an invalid value falls back to its default, and the rest still
+# holds.
+# --------------------------------------------------------------------------------------
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    try:
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
 
 
 # --------------------------------------------------------------------------------------
@@ -16316,98 +16602,6 @@ class AnswerLog:
 
 
 # --------------------------------------------------------------------------------------
-# shells.valve_words
-#
-# Valves that hold a list of words.
-# --------------------------------------------------------------------------------------
-
-
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-_MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
-    if not unknown:
-        return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
-    return f"{valve} contains unknown names: {shown}. {advice}"
-
-
-# --------------------------------------------------------------------------------------
-# shells.json_valve
-#
-# A valve that holds a JSON object with documented keys.
-#
-# One such valve replaces many fields that hardly anybody changes. Its keys are checked
-# one by one: a key with an invalid value falls back to its default, and the rest still
-# holds.
-# --------------------------------------------------------------------------------------
-
-
-_Form = TypeVar("_Form", bound=BaseModel)
-
-_MAX_QUOTED = 80
-"""Characters of an administrator's text that a message repeats."""
-
-
-def read_json_valve(
-    valve: str, text: str, form: type[_Form]
-) -> tuple[_Form, list[str]]:
-    """Return the settings in the text of a valve, and what is wrong with them.
-
-    `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators.
-    """
-    given = parse_json_object(text.strip() or "{}")
-    if given is None:
-        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
-    known = form.model_fields
-    accepted: dict[str, object] = {}
-    problems: list[str] = []
-    for key, field in known.items():
-        if key not in given:
-            continue
-        if _is_valid(form, key, given[key]):
-            accepted[key] = given[key]
-        else:
-            shown = repr(given[key])[:_MAX_QUOTED]
-            problems.append(
-                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
-                "applies."
-            )
-    unknown = [key for key in given if key not in known]
-    advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, unknown, known, advice)
-    if problem:
-        problems.append(problem)
-    return form.model_validate(accepted), problems
-
-
-def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
-    """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, form)
-
-
-def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
-    try:
-        form.model_validate({key: value})
-    except ValidationError:
-        return False
-    return True
-
-
-# --------------------------------------------------------------------------------------
 # shells.tool_valves
 #
 # The valves that say which tools may run, and for how long, for pipe and agents.
@@ -16543,12 +16737,16 @@ class CallFacts(TypedDict):
     """As the host calls it: `admin`, `user`."""
     model: str
     """As the pipe lists it."""
+    host_model: str
+    """As the host lists it, with the id of the function in front."""
     task: str
     """The name of a task of the host, or empty."""
     base_url: str
     """That of the pipe's valves."""
     has_own_key: bool
-    """Whether the user pays."""
+    """Whether a key of the user's own is sent."""
+    user_pays: bool
+    """Whether that key pays: nothing of the administrator's goes out with it."""
 
 
 UNKNOWN_CALL = CallFacts(
@@ -16556,9 +16754,11 @@ UNKNOWN_CALL = CallFacts(
     email="",
     role="",
     model="",
+    host_model="",
     task="",
     base_url="",
     has_own_key=False,
+    user_pays=False,
 )
 """A call of which nothing is known."""
 
@@ -16851,6 +17051,740 @@ def with_error_id(log: AnswerLog, message: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# strategies.guide
+#
+# Guides: who the agent is, and what it remembers before a chat begins.
+# --------------------------------------------------------------------------------------
+
+
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
+
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
+
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
+
+
+NO_GUIDE = Guide(system_prompt="")
+
+BUILT_IN_GUIDES: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
+    ),
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
+        temperature=0.2,
+    ),
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
+        memory_policy="sliding-window",
+    ),
+}
+
+
+# --------------------------------------------------------------------------------------
+# strategies.policy
+#
+# The system instruction: an instruction and four policy blocks, which can be replaced.
+#
+# Models from GPT-5.5 on follow short policies better.
+# --------------------------------------------------------------------------------------
+
+
+PolicyStyle = Literal["full", "lean", "auto"]
+POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
+ChosenStyle = Literal["full", "lean"]
+
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+
+_POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: ChosenStyle = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
+    """
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _read_policy_overrides(text: str) -> dict[str, str]:
+    """Return the changed blocks by key; unknown keys are ignored."""
+    if not text.strip():
+        return {}
+    policies = parse_json_object(text)
+    if policies is None:
+        return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
+    return {
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
+    """Return the style for a family of models; only newer GPTs get `lean`."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+# --------------------------------------------------------------------------------------
+# strategies.parameters
+#
+# The parameters of a strategy: the seed's names, limits and defaults.
+#
+# Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
+# `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
+# (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# --------------------------------------------------------------------------------------
+
+
+STRATEGY_NAMES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT-5 Function Calling",
+    "gpt5_react": "GPT-5 ReAct",
+}
+"""The strategies by their ids. They are one loop under two names (R7)."""
+
+MAX_ITERATIONS = 30
+MAX_SECONDS = 86_400
+MAX_TOKENS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyParameters:
+    """What a strategy is to do.
+
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
+    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
+    0 is no limit. At a limit the model answers with what it has.
+    """
+
+    model: str = ""
+    instruction: str = ""
+    prompt_policy_overrides: str = ""
+    policy_style: PolicyStyle = "full"
+    guide: Guide = NO_GUIDE
+    maximum_iterations: int = 6
+    maximum_seconds: float = 0.0
+    maximum_tokens: int = 0
+    emit_intermediate_thoughts: bool = True
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds may call tools, whatever was asked for."""
+        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
+
+
+def _find_guide(value: object) -> object:
+    """Return the built-in guide that a name stands for; raises ValueError."""
+    if value in ("", None):
+        return NO_GUIDE
+    if not isinstance(value, str):
+        return value
+    if value not in BUILT_IN_GUIDES:
+        raise ValueError("there is no such guide")
+    return BUILT_IN_GUIDES[value]
+
+
+def _overrides_as_text(value: object) -> object:
+    """Return policy overrides that are an object as its text."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _move_into_range(least: int, most: int) -> Callable[[object], int]:
+    """Return what reads a number and moves it into its range (R5)."""
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError("it must be a number")
+        return clamp_number(value, least, most, least)
+
+    return read
+
+
+_Overrides = Annotated[StrictStr, BeforeValidator(_overrides_as_text)]
+_ChosenGuide = Annotated[Guide, BeforeValidator(_find_guide)]
+_Iterations = Annotated[int, BeforeValidator(_move_into_range(1, MAX_ITERATIONS))]
+_Seconds = Annotated[int, BeforeValidator(_move_into_range(0, MAX_SECONDS))]
+_Tokens = Annotated[int, BeforeValidator(_move_into_range(0, MAX_TOKENS))]
+_SEED = StrategyParameters()
+
+
+class StrategySettings(BaseModel):
+    """The parameters as an administrator writes them, in one JSON object."""
+
+    model: StrictStr = Field(
+        default="gpt-6.1-sol",
+        min_length=1,
+        description="The model of an agent, by any name that MODEL_ID can have. With "
+        "the switch *Agent* it is the model of the chat.",
+    )
+    instruction: StrictStr = Field(
+        default=_SEED.instruction,
+        description="What an agent is for. The system prompt of the chat follows it.",
+    )
+    prompt_policy_overrides: _Overrides = Field(
+        default=_SEED.prompt_policy_overrides,
+        description="Changed policies: a text, which is added, or an object, which "
+        "replaces some of them (docs/agent.md).",
+    )
+    policy_style: PolicyStyle = Field(
+        default=_SEED.policy_style,
+        description="Length of the policies: `full`, `lean` (a sentence each), or "
+        "`auto`, which depends on the model.",
+    )
+    guide: _ChosenGuide = Field(
+        default="",
+        validate_default=True,
+        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
+        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
+        "`initialMemories`.",
+    )
+    maximum_iterations: _Iterations = Field(
+        default=_SEED.maximum_iterations,
+        description="Maximum number of rounds that may call tools, 1 to 30; then the "
+        "model answers with what it has.",
+    )
+    maximum_seconds: _Seconds = Field(
+        default=int(_SEED.maximum_seconds),
+        description="Time limit of an answer and its tools, excluding time waiting "
+        "for people. 0: none.",
+    )
+    maximum_tokens: _Tokens = Field(
+        default=_SEED.maximum_tokens,
+        description="Token limit of all rounds of an answer. 0: none.",
+    )
+    emit_intermediate_thoughts: StrictBool = Field(
+        default=_SEED.emit_intermediate_thoughts,
+        description="Show what the model writes between calls of tools. Off: only "
+        "the answer.",
+    )
+
+    def parameters(self) -> StrategyParameters:
+        """Return what a strategy works with."""
+        return StrategyParameters(
+            model=self.model,
+            instruction=self.instruction,
+            prompt_policy_overrides=self.prompt_policy_overrides,
+            policy_style=self.policy_style,
+            guide=self.guide,
+            maximum_iterations=self.maximum_iterations,
+            maximum_seconds=self.maximum_seconds,
+            maximum_tokens=self.maximum_tokens,
+            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
+        )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guard
+#
+# Decides whether a call may be made: a known tool, valid arguments, no repeated
+# failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself.
+# --------------------------------------------------------------------------------------
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that failed is not made again.
+
+    These are the tools of a run and the judge of their calls.
+    """
+
+    holds_calls = False
+    """Nobody is asked, so calls are shown at once."""
+
+    def __init__(self, tools: CallableTools) -> None:
+        """Start without failures."""
+        self._tools = tools
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._tools.parameters(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here."""
+        verdicts: list[Verdict] = []
+        for call in calls:
+            why = self.refusal(call)
+            refusal = ToolResult(why, failed=True) if why else None
+            verdicts.append(Verdict(call, refusal))
+        return Judgment(verdicts)
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError):
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            result = await self._tools.call(name, arguments)
+            succeeded = not result.failed
+        finally:
+            if not succeeded:
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = load_json(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        options = _read_options(properties.get(name))
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return [_option_text(option) for option in as_list(options)]
+
+
+def _option_text(value: Any) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+# --------------------------------------------------------------------------------------
+# strategies.limits
+#
+# The budget of a strategy, and what the model reads when it is used up.
+#
+# The texts about rounds and failures are the seed's
+# (docs/reference/pipelines-server.md, "Texts for the model").
+# --------------------------------------------------------------------------------------
+
+
+MAX_CALLS = 1000
+"""Of one answer; 30 rounds of many calls at once stay below it."""
+
+
+def build_budget(parameters: StrategyParameters) -> Budget:
+    """Return how much an answer may take."""
+    return Budget(
+        rounds=parameters.rounds,
+        calls=MAX_CALLS,
+        seconds=parameters.maximum_seconds,
+        tokens=parameters.maximum_tokens,
+    )
+
+
+def build_call_texts(
+    parameters: StrategyParameters, calls: int = MAX_CALLS
+) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made.
+
+    `calls` is how many an answer may make.
+    """
+    return CallTexts(
+        failed=TOOL_FAILED_TEXT,
+        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        "tool '{tool}'. Please consider increasing the iteration limit.",
+        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
+        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
+        "tool '{tool}'.",
+        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
+        "'{tool}'.",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.memory
+#
+# What a strategy remembers: memories from before the chat, and a window of the chat.
+# --------------------------------------------------------------------------------------
+
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+_DEFAULT_WINDOW_TURNS = 10
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+
+class _MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
+    starts = find_turn_starts(messages)
+    if window == 0 or len(starts) <= window:
+        return _MemoryWindow(messages)
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return _MemoryWindow(
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
+
+
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset names an unknown memory policy. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.metadata
+#
+# What an answer took: the seed's `execution_metadata`.
+# --------------------------------------------------------------------------------------
+
+
+class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int
+    tool_calls: int
+    latency: float
+    price: float = 0.0
+    usage: Usage = Usage()
+
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage if self.usage.total else None,
+            cost=self.price or None,
+            notes=notes,
+        )
+        return closing_line(figures)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.price, 8),
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }
+
+
+# --------------------------------------------------------------------------------------
+# strategies.merged_calls
+#
+# Answers in which each call occurs once (R12).
+#
+# A call without an id or a name is dropped. A call that arrives twice counts once, in its
+# last form, at its first place.
+# --------------------------------------------------------------------------------------
+
+
+class MergingProvider:
+    """A provider whose answers have each call once."""
+
+    def __init__(self, provider: Provider) -> None:
+        """Take the answers of another provider."""
+        self._provider = provider
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, without the calls that are dropped, then the answer."""
+        calls = _MergedCalls()
+        async with aclosing(self._provider.generate(request, first_index)) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    yield part._replace(items=calls.merge(part.items))
+                    continue
+                event = calls.check(part)
+                if event is not None:
+                    yield event
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+        return self._provider.paused()
+
+
+class _MergedCalls:
+    """The calls of one answer, by their ids."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, int] = {}
+        self._dropped: set[int] = set()
+
+    def check(self, event: RunEvent) -> RunEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
+        if not isinstance(event, ItemEvent):
+            return event
+        match event:
+            case ItemAdded() if is_call(event.item):
+                return self._begin(event)
+            case ItemDone() if is_call(event.item):
+                index = self._find(event.item)
+                return None if index is None else event._replace(output_index=index)
+        return None if event.output_index in self._dropped else event
+
+    def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
+        """Return the items of the answer, each call once."""
+        merged: dict[int, Item] = {}
+        for index, item in items:
+            first_index = self._find(item) if is_call(item) else index
+            if first_index is not None:
+                merged[first_index] = item
+        return tuple(sorted(merged.items()))
+
+    def _begin(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
+        call_id = str(event.item.get("call_id") or "")
+        if call_id and event.item.get("name") and call_id not in self._indexes:
+            self._indexes[call_id] = event.output_index
+            return event
+        self._dropped.add(event.output_index)
+        return None
+
+    def _find(self, call: Item) -> int | None:
+        """Return the index under which a call is shown; None if it is dropped."""
+        if not call.get("name"):
+            return None
+        return self._indexes.get(str(call.get("call_id")))
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.capabilities
 #
 # What the last day showed of keys and models, for all calls of the pipe.
@@ -16879,6 +17813,96 @@ class AccountCapabilities(RecentTexts):
             name = reason[:_MAX_REASON]
             if name in self.dropped or len(self.dropped) < _MAX_REASONS:
                 self.dropped[name] += count
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.agent
+#
+# Which calls an agent answers, and with which parameters.
+#
+# A strategy is listed like a model, under its own name in MODEL_ID. What answers then is
+# the model of AGENT_JSON, so its facts, limits and prices count. The switch "Agent" of the
+# composer makes an agent of the model that the chat has.
+# --------------------------------------------------------------------------------------
+
+
+_DISPLAY_NAMES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT agent (plans, uses tools)",
+    "gpt5_react": "GPT agent (ReAct)",
+}
+"""What the list of models shows, by the names in MODEL_ID."""
+
+_STRATEGY_OF_SWITCH = "gpt5_function_calling"
+
+
+class AgentMode(NamedTuple):
+    """How an agent answers a call."""
+
+    strategy: str
+    parameters: StrategyParameters
+    is_listed: bool
+    """Whether it was chosen as a model; else the switch is on."""
+
+
+class ReadAgent(NamedTuple):
+    """What AGENT_JSON says, and what is wrong with it, for administrators."""
+
+    parameters: StrategyParameters
+    problems: tuple[str, ...]
+
+
+@lru_cache(maxsize=8)
+def read_agent_parameters(text: str) -> ReadAgent:
+    """Return the parameters of AGENT_JSON; what cannot be read has its default."""
+    settings, problems = read_json_valve("AGENT_JSON", text, StrategySettings)
+    return ReadAgent(settings.parameters(), tuple(problems))
+
+
+def add_agents(
+    models: Mapping[str, ResolvedModel], parameters: StrategyParameters
+) -> dict[str, ResolvedModel]:
+    """Return the administrator's models with the agents: names for their model.
+
+    An entry of an agent's name among the `models` counts as far as it says how the agent
+    is called.
+    """
+    model = resolve_model(parameters.model, models)
+    agents: dict[str, ResolvedModel] = {}
+    for strategy, name in _DISPLAY_NAMES.items():
+        renamed = models.get(strategy)
+        shown_name = renamed.name if renamed else name
+        agents[strategy] = model._replace(name=shown_name)
+    return {**models, **agents}
+
+
+def find_agent(
+    model: str, parameters: StrategyParameters, *, is_switched: bool
+) -> AgentMode | None:
+    """Return how an agent answers a call of `model`; None if none does."""
+    strategy = _strategy_of(model)
+    if strategy:
+        return AgentMode(strategy, parameters, is_listed=True)
+    if is_switched:
+        return AgentMode(_STRATEGY_OF_SWITCH, parameters, is_listed=False)
+    return None
+
+
+def answering_name(model: str, parameters: StrategyParameters) -> str:
+    """Return the name of the model that answers, the one of AGENT_JSON for an agent.
+
+    Rules about models are about this one: the name of an agent evades none.
+    """
+    strategy = _strategy_of(model)
+    if not strategy:
+        return model
+    return parameters.model + model.removeprefix(strategy)
+
+
+def _strategy_of(model: str) -> str:
+    """Return the strategy that a name stands for, if any; it can end with an effort."""
+    strategy, _, effort = model.partition("-")
+    is_name = strategy in STRATEGY_NAMES and effort in ("", *REASONING_EFFORTS)
+    return strategy if is_name else ""
 
 
 # --------------------------------------------------------------------------------------
@@ -17302,9 +18326,11 @@ class Valves(BaseModel):
         DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
     MODEL_ID: str = _valve(
-        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
+        "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
+        "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
     ENABLE_WEB_SEARCH: bool = _valve(
         False, "Offer OpenAI's web search in every chat. Searches are billed."
@@ -17317,7 +18343,7 @@ class Valves(BaseModel):
         False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
         "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
@@ -17410,6 +18436,14 @@ class Valves(BaseModel):
         "",
         'US dollars per million tokens, instead of known prices: `{"my-model": '
         '{"input": 2, "cached": 0.5, "output": 8}}`.',
+    )
+
+    # Agents
+    AGENT_JSON: str = _valve(
+        "",
+        "A JSON object of what the agents do (docs/settings.md lists its keys): "
+        '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
+        "switch *Agent*, except for `model`.",
     )
 
     # OpenAI's tools
@@ -17654,11 +18688,12 @@ TOOL_SWITCHES: Mapping[str, str] = {
 #
 # The switches of the composer come from the companion filter, in
 # `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
-# `thinking` (an effort).
+# `agent` (true), `thinking` (an effort).
 # --------------------------------------------------------------------------------------
 
 
 _Read = TypeVar("_Read")
+_Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
@@ -17675,7 +18710,8 @@ class Config(NamedTuple):
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error refuses the call (`resolve_call`)."""
+    """The administrator's models and the agents; an error refuses the call
+    (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_seconds: float
@@ -17696,6 +18732,10 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    agent: StrategyParameters
+    """What AGENT_JSON says."""
+    wants_agent: bool
+    """Whether the switch makes the chat's model an agent."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
 
@@ -17712,20 +18752,24 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    switched = _read_switches(given, host.get(_FILTER_KEY))
+    wanted = switched.user
     own = _allowed_choices(wanted, valves, is_admin)
+    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    agent = read_agent_parameters(valves.AGENT_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (
         rules.problem,
         timeouts.problem,
         _permission_error(valves),
-        filter_error,
+        switched.problem,
+        *agent.problems,
     )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
@@ -17738,7 +18782,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
         own_key=own_key,
-        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
+        overrides=_read_or_error(named_models, valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules.rules,
         tool_seconds=timeouts.default,
@@ -17753,8 +18797,19 @@ def read_config(
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
-        refused=_refused_choices(wanted, own, valves),
+        agent=agent.parameters,
+        wants_agent=switched.agent and may_use_agent,
+        refused=_refused_choices(switched, own, valves, may_use_agent),
     )
+
+
+def named_models(valves: Valves) -> dict[str, ResolvedModel]:
+    """Return the administrator's models and the agents, by the names in MODEL_ID.
+
+    Raises InvalidRequest.
+    """
+    overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON).parameters)
 
 
 def read_expert_settings(valves: Valves) -> ExpertSettings:
@@ -17770,9 +18825,11 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
+def _read_or_error(
+    read: Callable[[_Source], _Read], source: _Source
+) -> _Read | InvalidRequest:
     try:
-        return read(text)
+        return read(source)
     except InvalidRequest as error:
         return error
 
@@ -17818,17 +18875,34 @@ _CHOICES: Mapping[str, str] = {
 }
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
+_AGENT_WORD = "agent"
+"""The word for the switch that no user valve stands for."""
 
-def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
-    """Return a user's settings with the composer's switches, and what is wrong."""
+
+class _Switched(NamedTuple):
+    """A user's settings with the composer's switches."""
+
+    user: UserValves
+    agent: bool = False
+    problem: str = ""
+    """The message about switches that cannot be read."""
+
+
+def _read_switches(user: UserValves, given: object) -> _Switched:
+    """Return a user's settings with the composer's switches."""
     if not isinstance(given, Mapping):
-        return user, ""
+        return _Switched(user)
     if given.get("version") != _FILTER_VERSION:
-        return user, _OTHER_FILTER_VERSION
+        return _Switched(user, problem=_OTHER_FILTER_VERSION)
     changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed), ""
+    return _Switched(user.model_copy(update=changed), bool(given.get(_AGENT_WORD)))
+
+
+def _is_permitted(word: str, valves: Valves) -> bool:
+    """Say whether users may change what a word stands for."""
+    return bool({word, "all"} & _permitted_words(valves))
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -17841,16 +18915,21 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
+def _refused_choices(
+    switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
+) -> list[str]:
+    wanted = switched.user
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
         lost.append("API_KEY")
+    if switched.agent and not may_use_agent:
+        lost.append("AGENT")
     return lost
 
 
 def _permission_error(valves: Valves) -> str:
-    known = (*_CHOICES, "all", "nothing")
+    known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
     return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
@@ -18129,13 +19208,17 @@ class CheckedCall(NamedTuple):
     """The model that was asked for, which may be switched off."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
+    model_name: str
+    """The name in MODEL_ID or AGENT_JSON of the model that answers."""
     overrides: Mapping[str, ResolvedModel]
-    """The administrator's models, by their names."""
+    """The administrator's models and the agents, by their names."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
     account: CallAccount | None
+    agent: AgentMode | None
+    """How an agent answers, if one does."""
 
     @property
     def valves(self) -> Valves:
@@ -18162,7 +19245,12 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     overrides = call.config.overrides
     if isinstance(overrides, InvalidRequest):
         raise overrides
+    parameters = call.config.agent
     chosen = resolve_model(caller.model, overrides)
+    agent = None
+    if not caller.task:
+        switched = call.config.wants_agent
+        agent = find_agent(caller.model, parameters, is_switched=switched)
     ends = call.capabilities.shutdown_dates.get(chosen.id)
     if ends:
         chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
@@ -18176,12 +19264,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         model=successor or chosen,
         chosen_model=chosen,
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        model_name=answering_name(caller.model, parameters),
         overrides=overrides,
         capabilities=call.capabilities,
         log=call.log,
         host=call.host,
         threads=call.threads,
         account=call.account,
+        agent=agent,
     )
 
 
@@ -18488,15 +19578,24 @@ async def read_file(
 _LONGEST_SIDE = 2048
 """The API itself scales larger pictures down to about that."""
 
+_MAX_PIXELS = 50_000_000
+"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
+few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
+_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
+
 
 def scale_image(encoded: str) -> bytes:
     """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
-    do it. Blocks.
+    do it, or if it has too many. Blocks.
     """
     scaled = BytesIO()
     try:
         file = BytesIO(b64decode(encoded))
-        with import_module("PIL.Image").open(file) as image:
+        # Only the header is read here; the pixels are decoded by what follows.
+        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return b""
             image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
@@ -18768,11 +19867,27 @@ def call_facts(call: PipeCall) -> CallFacts:
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=call.caller.model,
+        model=answering_name(call.caller.model, call.config.agent),
+        host_model=call.caller.host_model,
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
+        user_pays=_user_pays(call),
     )
+
+
+def _user_pays(call: PipeCall) -> bool:
+    """Say whether a user's own key pays for a call.
+
+    Whoever has the administrator's headers may be served without a valid key, and so
+    may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
+    """
+    config = call.config
+    if not config.own_key:
+        return False
+    endpoint = build_endpoint(config.valves, config.own_key)
+    is_openais = not endpoint.is_gateway and not endpoint.is_azure
+    return is_openais and not endpoint.extra_headers
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
@@ -18900,9 +20015,9 @@ def list_models(
     administrator wrote stays, whatever the server says: it fails at use.
     """
     try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
+        models = named_models(valves)
+    except ResponsesError:  # the chat shows the mistake
+        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
     today = utc_today().isoformat()
@@ -18915,287 +20030,7 @@ def list_models(
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
         names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store.keys
-#
-# The keys of a chat: what is stored is signed, and in part encrypted.
-#
-# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user, chat and message, so that a copy in another chat, or a clone of a
-# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
-# Open WebUI has. It is imported when it is used, so a server without it still loads the
-# pipe, and stores less.
-# --------------------------------------------------------------------------------------
-
-
-_PURPOSE = "openai_responses_pipe "
-_NONCE_BYTES = 12
-
-
-class ChatKeys:
-    """Signs what is stored for one user, and encrypts what is stored in one chat."""
-
-    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
-        """Derive the keys; without a secret nothing is signed or encrypted."""
-        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _cipher(secret) if secret else None
-        self._user_id = user_id
-        self._chat_id = chat_id
-
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
-
-        Empty if that is impossible.
-        """
-        if self._cipher is None:
-            return ""
-        nonce = os.urandom(_NONCE_BYTES)
-        text = json.dumps(value).encode()
-        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
-        return base64.b64encode(nonce + sealed).decode("ascii")
-
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
-
-        What is not ours, or was changed, raises exceptions of the package's own.
-        """
-        if self._cipher is None:
-            return None
-        try:
-            whole = base64.b64decode(sealed, validate=True)
-            nonce = whole[:_NONCE_BYTES]
-            rest = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            return json.loads(text)
-        except Exception:
-            return None
-
-    def _scope(self, message_id: str) -> bytes:
-        """Return what a value is bound to: a client chooses the ids of its messages."""
-        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
-
-
-def _cipher(secret: str) -> Any:
-    key = derive_key(secret, f"{_PURPOSE}sent")
-    try:
-        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
-    except ImportError:
-        return None
-
-
-def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
-    """Return the keys for the caller's chat on this server."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    return ChatKeys(secret, caller.user_id, caller.chat_id)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store.stored_chat
-#
-# What the row of a chat holds when an answer begins.
-# --------------------------------------------------------------------------------------
-
-
-_HISTORY = "history"
-
-
-class StoredChat(NamedTuple):
-    """A chat as the host stores it, with what earlier answers recorded."""
-
-    messages: JsonObject
-    """The host's messages, by id."""
-    records: dict[str, Record]
-    repairs: tuple[ChatRepair, ...]
-    """What refusals of this chat showed."""
-    sent: dict[str, SentContext]
-    """What earlier runs sent in addition, by the ids of the answers."""
-    answer_repairs: tuple[ChatRepair, ...]
-    """Those of the `repairs` that earlier runs of this answer stored."""
-    row_values: JsonObject
-    """The values in keys of the row; those in answers are the host's to remove."""
-    size: int
-    """About how many entries the chat has."""
-
-
-async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
-    """Return what is stored of the caller's own chat, or None if it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    if chat is None:
-        return None
-    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    size = count_entries([kept, _messages_of(chat)], 3)
-    return await run_work(
-        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
-    )
-
-
-def _parse_chat(
-    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
-) -> StoredChat:
-    """Return what a chat holds in keys of its row and in its answers."""
-    messages = _messages_of(chat)
-    in_answers = output_values(messages)
-    everything = {**chat, **in_answers}
-    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
-    in_row = {key: value for key, value in values.items() if key not in in_answers}
-    own_value = values.get(message_key(message_id))
-    return StoredChat(
-        messages=messages,
-        records=read_records(values, keys.sign),
-        repairs=stored_repairs(values.values()),
-        sent=read_sent_context(values, keys.unseal),
-        answer_repairs=stored_repairs([own_value]),
-        row_values=in_row,
-        size=size,
-    )
-
-
-def _messages_of(chat: JsonObject) -> JsonObject:
-    """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(value_at(chat, _HISTORY, "messages"))
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.cache_comparison
-#
-# Has OpenAI compare a request with that of the answer before it.
-#
-# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
-# --------------------------------------------------------------------------------------
-
-
-_LONGEST_ID = 200
-
-
-def with_cache_comparison(
-    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
-) -> ResponsesRequest:
-    """Return a request that names the response before it, if that is wanted and known.
-
-    Other servers refuse the field.
-    """
-    if stored is None or not call.endpoint.is_openai:
-        return request
-    if not call.config.expert.prompt_cache_diagnostics:
-        return request
-    earlier = _earlier_response_id(stored, call.caller.message_id)
-    if not earlier or not call.resolve(request.model).facts.diagnostics:
-        return request
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    return request.model_copy(update={"prompt_cache_options": options})
-
-
-def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
-    """Return the id of the response before an answer, or nothing.
-
-    The host has that answer in front of this one's question, with the id in its usage.
-    """
-    answer = as_mapping(stored.messages.get(answer_id))
-    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
-    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
-    response_id = as_text(value_at(earlier, "usage", "response_id"))
-    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
-        return ""
-    return response_id
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.files
-#
-# The host's files that a chat names: documents for the model, and pictures it drew.
-#
-# They are read with the rights of the current user.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_DOCUMENT_BYTES = 50_000_000
-"""The limit for all documents of one request."""
-
-_TOO_LARGE = (
-    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
-    "smaller file, or start a new chat."
-)
-
-
-async def add_documents(
-    parts: Sequence[ChatPart], user: HostUser | None, wanted: str
-) -> list[ChatPart]:
-    """Return a chat with the documents that the model reads itself.
-
-    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
-    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
-    asked.
-    """
-    result = list(parts)
-    question = question_index(parts)
-    left = _MAX_DOCUMENT_BYTES
-    for index, part in enumerate(parts):
-        if isinstance(part, UserMessage) and part.attachments:
-            read = list[Item]()
-            for file in part.attachments:
-                document, size = await _read_document(file, user, wanted, left)
-                left -= size
-                if document:
-                    is_asked = index == question
-                    read.append(part_or_note(document, is_asked=is_asked))
-            result[index] = part.with_content([*read, *part.content])
-    return result
-
-
-async def _read_document(
-    file: Attachment, user: HostUser | None, wanted: str, left: int
-) -> tuple[Item | str, int]:
-    """Return a document and its size; or why it cannot be sent, and nothing if it is
-    not for the model.
-    """
-    if file.is_image:
-        return "", 0
-    stored = await readable_file(file.file_id, user)
-    name = file.name
-    declared = file.content_type
-    if stored:
-        name = name or shorten_name(stored.name)
-        declared = declared or stored.media_type
-    kind = document_type(name, declared)
-    if not kind or (kind != PDF_TYPE and wanted != "all"):
-        return "", 0
-
-    def sized_part(content: bytes) -> tuple[Item, int]:
-        return document_part(name, kind, content), len(content)
-
-    part: Item | str = GONE_FILE.format(name)
-    size = stored.size if stored else 0
-    if stored and size <= left:
-        part, size = await read_file(stored, sized_part) or (part, 0)
-    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
-
-
-async def load_stored_images(
-    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
-) -> Mapping[str, Record]:
-    """Return a chat's records with the pictures that its answers name.
-
-    Pictures that the user may not read, or that no longer exist, are left out.
-    """
-    wanted = stored_image_ids(parts, records)
-    if not wanted:
-        return records
-    user = await user_model(user_id)
-    pictures: dict[str, str] = {}
-    for file_id in dict.fromkeys(wanted):
-        file = await readable_file(file_id, user)
-        held = await read_file(file, base64.b64encode)
-        if held:
-            pictures[file_id] = held.decode()
-    return restore_images(records, pictures)
+    return {name: resolve_model(name, models) for name in names}
 
 
 # --------------------------------------------------------------------------------------
@@ -19457,6 +20292,403 @@ def _too_many_notice(count: int) -> str:
     if left_out <= 0:
         return ""
     return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.agent
+#
+# What the request of an agent has that the one of a plain model has not.
+#
+# All of it is here: the instructions with the policies, the memories, and the tools with
+# their guard and their budget. The model of a listed agent is that of AGENT_JSON
+# (`call/agent.py`); the rounds run in `run/agent.py`.
+#
+# With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
+# that has begun gets them in a developer message in front of the question, and what it
+# was sent before stays (`owui_chat/input/prefix.py`). When the switch is off again, the
+# next question says which lines no longer hold.
+# --------------------------------------------------------------------------------------
+
+
+_TASK_LIST = (
+    "- For work of several steps write the steps with `create_tasks` before the first "
+    "one. Mark each with `update_task` when you begin it and when it is done: the user "
+    "watches this list."
+)
+_SUB_AGENTS = (
+    "- Give parts of the work that do not need each other to sub-agents with "
+    "`delegate_task`, several in one response. A sub-agent sees nothing of this chat: "
+    "tell it all that it needs."
+)
+_QUESTIONS = (
+    "- If only the user can decide something that changes the result, ask with "
+    "`ask_user`, once, before you do the work that depends on it."
+)
+_HOST_POLICIES: Mapping[str, str] = {
+    "create_tasks": _TASK_LIST,
+    "delegate_task": _SUB_AGENTS,
+    "ask_user": _QUESTIONS,
+}
+"""What an agent is told of Open WebUI's own tools, if it is offered them."""
+
+
+def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
+    """Raise InvalidRequest if the model of a listed agent cannot call tools."""
+    if agent.is_listed and not model.facts.functions:
+        problem = f"AGENT_JSON: the model {model.id} cannot call tools"
+        raise valve_error(problem, PIPE_SHELL, '{"model": "gpt-6.1-sol"}')
+
+
+def agent_instructions(
+    call: CheckedCall,
+    agent: AgentMode,
+    model: ResolvedModel,
+    system_prompt: str,
+    tools: OfferedTools,
+) -> str:
+    """Return the instructions of an agent: who it is, what it does, the policies."""
+    parameters = agent.parameters
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_prompt)
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    style = choose_style(parameters.policy_style, model.family)
+    policy = build_system_instruction(base, parameters.prompt_policy_overrides, style)
+    offered = {str(tool.get("name")) for tool in tools.items}
+    builtin = {name for name in offered if call.host.is_builtin(name)}
+    return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))
+
+
+def _host_policy(builtin: Collection[str]) -> str:
+    """Return the block about those of Open WebUI's own tools that are offered."""
+    lines = [line for name, line in _HOST_POLICIES.items() if name in builtin]
+    if not lines:
+        return ""
+    return "\n".join(["<host_tools>", *lines, "</host_tools>"])
+
+
+def remembered_messages(
+    agent: AgentMode | None, messages: Sequence[Message]
+) -> tuple[Sequence[Any], str]:
+    """Return what the memory policy leaves of a chat, and what to say about it.
+
+    Raises InvalidRequest for an unknown policy.
+    """
+    if agent is None:
+        return messages, ""
+    window = apply_memory_policy(messages, agent.parameters.guide.memory_policy)
+    return window.messages, window.note
+
+
+def agent_memories(agent: AgentMode) -> list[ChatPart]:
+    """Return what an agent remembers from before the chat, as the chat's beginning."""
+    items = build_memory_items(agent.parameters.guide)
+    return [UserMessage(item) for item in items]
+
+
+def agent_defaults(agent: AgentMode) -> dict[str, Any]:
+    """Return the parameters that hold unless the request has its own."""
+    temperature = agent.parameters.guide.temperature
+    return {} if temperature is None else {"temperature": temperature}
+
+
+def agent_toolset(call: CheckedCall, agent: AgentMode, toolset: Toolset) -> Toolset:
+    """Return the tools of a chat under the guard and the budget of an agent.
+
+    A call that failed is not made again with the same arguments.
+    """
+    tools = GuardedTools(toolset.tools)
+    calls = call.valves.MAX_TOOL_CALLS
+    budget = build_budget(agent.parameters)
+    return toolset._replace(
+        tools=tools,
+        judge=tools,
+        budget=replace(budget, calls=calls),
+        texts=build_call_texts(agent.parameters, calls),
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.keys
+#
+# The keys of a chat: what is stored is signed, and in part encrypted.
+#
+# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# Open WebUI has. It is imported when it is used, so a server without it still loads the
+# pipe, and stores less.
+# --------------------------------------------------------------------------------------
+
+
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
+
+
+class ChatKeys:
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
+
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = _cipher(secret) if secret else None
+        self._user_id = user_id
+        self._chat_id = chat_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
+        if self._cipher is None:
+            return ""
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce = whole[:_NONCE_BYTES]
+            rest = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
+        except Exception:
+            return None
+
+    def _scope(self, message_id: str) -> bytes:
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
+
+
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
+
+
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.stored_chat
+#
+# What the row of a chat holds when an answer begins.
+# --------------------------------------------------------------------------------------
+
+
+_HISTORY = "history"
+_BYTES_OF_AN_ENTRY = 200
+"""Of the tools and settings of a turn."""
+
+
+class StoredChat(NamedTuple):
+    """A chat as the host stores it, with what earlier answers recorded."""
+
+    messages: JsonObject
+    """The host's messages, by id."""
+    records: dict[str, Record]
+    repairs: tuple[ChatRepair, ...]
+    """What refusals of this chat showed."""
+    sent: dict[str, SentContext]
+    """What earlier runs sent in addition, by the ids of the answers."""
+    answer_repairs: tuple[ChatRepair, ...]
+    """Those of the `repairs` that earlier runs of this answer stored."""
+    row_values: JsonObject
+    """The values in keys of the row; those in answers are the host's to remove."""
+    size: int
+    """About how many entries the chat has, with what was packed in it."""
+
+
+async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
+    """Return what is stored of the caller's own chat, or None if it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    size = count_entries([kept, _messages_of(chat)], 3)
+    return await run_work(
+        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+    )
+
+
+def _parse_chat(
+    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+) -> StoredChat:
+    """Return what a chat holds in keys of its row and in its answers."""
+    messages = _messages_of(chat)
+    in_answers = output_values(messages)
+    everything = {**chat, **in_answers}
+    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
+    in_row = {key: value for key, value in values.items() if key not in in_answers}
+    own_value = values.get(message_key(message_id))
+    unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
+    sent = read_sent_context(values, keys.unseal, unpacked_left)
+    unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
+    return StoredChat(
+        messages=messages,
+        records=read_records(values, keys.sign),
+        repairs=stored_repairs(values.values()),
+        sent=sent,
+        answer_repairs=stored_repairs([own_value]),
+        row_values=in_row,
+        size=size + unpacked // _BYTES_OF_AN_ENTRY,
+    )
+
+
+def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.cache_comparison
+#
+# Has OpenAI compare a request with that of the answer before it.
+#
+# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
+# --------------------------------------------------------------------------------------
+
+
+_LONGEST_ID = 200
+
+
+def with_cache_comparison(
+    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+) -> ResponsesRequest:
+    """Return a request that names the response before it, if that is wanted and known.
+
+    Other servers refuse the field.
+    """
+    if stored is None or not call.endpoint.is_openai:
+        return request
+    if not call.config.expert.prompt_cache_diagnostics:
+        return request
+    earlier = _earlier_response_id(stored, call.caller.message_id)
+    if not earlier or not call.resolve(request.model).facts.diagnostics:
+        return request
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    return request.model_copy(update={"prompt_cache_options": options})
+
+
+def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
+    """Return the id of the response before an answer, or nothing.
+
+    The host has that answer in front of this one's question, with the id in its usage.
+    """
+    answer = as_mapping(stored.messages.get(answer_id))
+    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
+    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
+    response_id = as_text(value_at(earlier, "usage", "response_id"))
+    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
+        return ""
+    return response_id
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.files
+#
+# The host's files that a chat names: documents for the model, and pictures it drew.
+#
+# They are read with the rights of the current user.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_DOCUMENT_BYTES = 50_000_000
+"""The limit for all documents of one request."""
+
+_TOO_LARGE = (
+    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
+    "smaller file, or start a new chat."
+)
+
+
+async def add_documents(
+    parts: Sequence[ChatPart], user: HostUser | None, wanted: str
+) -> list[ChatPart]:
+    """Return a chat with the documents that the model reads itself.
+
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
+    """
+    result = list(parts)
+    question = question_index(parts)
+    left = _MAX_DOCUMENT_BYTES
+    for index, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            read = list[Item]()
+            for file in part.attachments:
+                document, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if document:
+                    is_asked = index == question
+                    read.append(part_or_note(document, is_asked=is_asked))
+            result[index] = part.with_content([*read, *part.content])
+    return result
+
+
+async def _read_document(
+    file: Attachment, user: HostUser | None, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    """Return a document and its size; or why it cannot be sent, and nothing if it is
+    not for the model.
+    """
+    if file.is_image:
+        return "", 0
+    stored = await readable_file(file.file_id, user)
+    name = file.name
+    declared = file.content_type
+    if stored:
+        name = name or shorten_name(stored.name)
+        declared = declared or stored.media_type
+    kind = document_type(name, declared)
+    if not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
+
+    part: Item | str = GONE_FILE.format(name)
+    size = stored.size if stored else 0
+    if stored and size <= left:
+        part, size = await read_file(stored, sized_part) or (part, 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
+
+
+async def load_stored_images(
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    Pictures that the user may not read, or that no longer exist, are left out.
+    """
+    wanted = stored_image_ids(parts, records)
+    if not wanted:
+        return records
+    user = await user_model(user_id)
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        file = await readable_file(file_id, user)
+        held = await read_file(file, base64.b64encode)
+        if held:
+            pictures[file_id] = held.decode()
+    return restore_images(records, pictures)
 
 
 # --------------------------------------------------------------------------------------
@@ -19892,7 +21124,7 @@ def request_settings(
     config = call.config
     valves = call.valves
     summary = config.summary
-    names = (model.id, model.family, call.caller.model)
+    names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
@@ -20029,6 +21261,8 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    memory_note: str = ""
+    """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
     sent: SentContext | None = None
@@ -20068,13 +21302,18 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         with_cache_comparison(call, request, stored),
         origin,
         run_limits(call.config.expert, chat.model),
-        call_toolset(call, tools),
+        _toolset(call, tools),
         keys=keys,
         stored=stored,
         sent=chat.sent,
         records=chat.records,
         reason=reason,
-        notices=(tools.notice, svg_notice(chat.parts), cut_notice(chat.parts)),
+        notices=(
+            tools.notice,
+            chat.memory_note,
+            svg_notice(chat.parts),
+            cut_notice(chat.parts),
+        ),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 
@@ -20083,17 +21322,28 @@ def _read_messages(
     call: CheckedCall, sign: Sign | None, stored: StoredChat | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    messages, memory_note = remembered_messages(call.agent, call.messages)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
         lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
+    if call.agent:
+        check_agent_model(call.agent, model)
+        instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
+    chat = chat._replace(memory_note=memory_note)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
+
+
+def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
+    """Return what runs the calls of a chat."""
+    toolset = call_toolset(call, tools)
+    return agent_toolset(call, call.agent, toolset) if call.agent else toolset
 
 
 def _choose_model(
@@ -20103,7 +21353,7 @@ def _choose_model(
     question = next(iter(user_messages(parts).values()), None)
     records = stored.records.values() if stored else ()
     choice = choose_auto_model(
-        call.caller.model,
+        call.model_name,
         question.item if question else None,
         tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
@@ -20253,6 +21503,14 @@ def _appended(chat: _Chat) -> set[str]:
     return kinds - lowered_kinds(chat.request.repairs)
 
 
+def _place_memories(chat: _Chat) -> _Chat:
+    """Let the chat begin with what an agent remembers from before it."""
+    agent = chat.call.agent
+    if agent is None:
+        return chat
+    return chat._replace(parts=[*agent_memories(agent), *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -20267,6 +21525,7 @@ _PASSES = (
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_memories,
     _place_instructions,
 )
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
@@ -20297,6 +21556,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.call.agent:
+        body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
@@ -20385,6 +21646,8 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     result = completion(ended, *_response_head(caller))
     if not caller.host_reads:
         return result
+    if "usage" in result:
+        result |= host_usage(ended)
     if ended.ending.is_failure:
         result |= error_chunk(ended.ending.sentence)
     if items:
@@ -20570,7 +21833,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     elif trace.cache:
         details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
         call.log.note(f"prompt cache: {', '.join(details)}")
-    return _add_cost(prepared, ended)
+    return _add_metadata(prepared, _add_cost(prepared, ended))
 
 
 def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
@@ -20682,6 +21945,35 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     return ended._replace(cost=cost)
 
 
+def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of an agent's run with its metadata; the cost only if it is shown."""
+    if ended.work is None:
+        return ended
+    metadata = log_metadata(prepared, ended, ended.work)
+    shown = metadata._replace(price=ended.cost or 0.0)
+    return ended._replace(metadata=shown.wire())
+
+
+def log_metadata(
+    prepared: PreparedRequest, ended: RunDone, work: RunWork
+) -> RunMetadata:
+    """Log what an agent's answer took, and return it."""
+    agent = prepared.call.agent
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    metadata = RunMetadata(
+        strategy=agent.strategy if agent else "",
+        model=prepared.request.model,
+        ending=ended.ending.kind,
+        rounds=work.rounds,
+        tool_calls=work.tool_calls,
+        latency=work.seconds,
+        price=cost or 0.0,
+        usage=ended.usage or Usage(),
+    )
+    prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+    return metadata
+
+
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.silence
 #
@@ -20756,6 +22048,224 @@ class WaitingLines:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.run.agent
+#
+# An agent's answer: rounds of the loop, until the question is answered.
+#
+# A round is a response of the model with its calls. The tools and their approvals are
+# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
+# is the clock, which stands still while people decide, what is shown between the tools,
+# and `execution_metadata` at the end.
+# --------------------------------------------------------------------------------------
+
+
+_STOPPED = Ending("cancelled")
+
+
+class IntermediateTexts:
+    """Decides what is shown of the texts of an agent.
+
+    The answer is the text of the round that calls no tool. If the others are not shown,
+    text that may become one of them is held back until that is known: a model that names
+    the phase of its messages says it at their beginning, with others a call tells. What
+    is hidden is sent to the model again.
+    """
+
+    def __init__(self, *, are_shown: bool) -> None:
+        """Start before the first round."""
+        self._are_shown = are_shown
+        self._may_call = False
+        self._has_called = False
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+
+    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event; rounds themselves are not."""
+        match event:
+            case RoundStarted():
+                self._may_call = event.may_call
+                self._has_called = False
+                self._has_answer = False
+            case RoundDone():
+                return
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._release()
+                yield event
+            case _ if not self._hold(event):
+                yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden."""
+        if not isinstance(event, ItemEvent):
+            return False
+        if isinstance(event, ItemAdded) and item_type(event.item) == "message":
+            if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+            elif self._may_call:
+                self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        messages = list(self._held.values())
+        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield messages that are complete as hidden ones."""
+        for index in list(indexes):
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                yield HiddenMessage(index, last.item)
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    """Say whether the events are those of commentary."""
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+async def run_agent(
+    prepared: PreparedRequest,
+    agent: AgentMode,
+    toolset: Toolset,
+    limits: Limits,
+    connections: Connections,
+) -> RunEvents:
+    """Run round after round; ends with exactly one RunDone, which says what they took.
+
+    Of an answer that is stopped the log and the page are told, too.
+    """
+    spending = Spending(toolset.budget)
+    attempts = Attempts(prepared.call.endpoint, connections, limits)
+    rounds = run_rounds(
+        prepared.request,
+        MergingProvider(attempts),
+        _without_people(toolset, spending),
+        spending,
+    )
+    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
+    has_ended = False
+    try:
+        async with aclosing(_shown_events(rounds, texts)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    has_ended = True
+                    yield event._replace(work=_work(spending))
+                else:
+                    yield event
+    finally:
+        if not has_ended:
+            _report_stop(prepared, spending, connections)
+
+
+async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
+    """Yield what people see of the rounds."""
+    async with aclosing(rounds) as events:
+        async for event in events:
+            for shown in texts.show(event):
+                yield shown
+
+
+def _work(spending: Spending) -> RunWork:
+    return RunWork(spending.rounds, spending.calls, spending.seconds)
+
+
+def _report_stop(
+    prepared: PreparedRequest, spending: Spending, connections: Connections
+) -> None:
+    """Tell the log and the page what an answer took that is stopped.
+
+    Nothing is awaited here, because the run is being closed.
+    """
+    work = _work(spending)
+    ended = RunDone(
+        _STOPPED,
+        usage=spending.usage,
+        usages=tuple(spending.usages),
+        work=work,
+    )
+    call = prepared.call
+    metadata = log_metadata(prepared, ended, work)
+    if not call.config.shows_cost:
+        metadata = metadata._replace(price=0.0)
+    emit = page_emitter(call.caller, call.host)
+    if emit:
+        chunk = closing_chunk(metadata.describe(), metadata.wire())
+        connections.do_later(emit(chunk["event"]))
+
+
+def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
+    """Return tools that count no time while a person decides."""
+    approver = toolset.approver
+    ask = approver.ask
+    if ask:
+        approver = replace(approver, ask=_pausing_ask(ask, spending))
+    return toolset._replace(
+        tools=_PausingTools(toolset.tools, spending), approver=approver
+    )
+
+
+def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
+    """Return the way to ask a person that counts no time meanwhile."""
+
+    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        with spending.pause():
+            return await ask(call_id, name, arguments)
+
+    return pausing_ask
+
+
+class _PausingTools:
+    """Tools whose time does not count where it is a person's."""
+
+    def __init__(self, tools: CallableTools, spending: Spending) -> None:
+        self._tools = tools
+        self._spending = spending
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool."""
+        if not self._tools.is_interactive(name):
+            return await self._tools.call(name, arguments)
+        with self._spending.pause():
+            return await self._tools.call(name, arguments)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.run.spending
 #
 # What is told to the filter of the administration of each run: events, and usage.
@@ -20786,12 +22296,22 @@ def counted_run(
     endpoint = prepared.call.endpoint
     account = prepared.call.account
     if account is None:
-        return run(request, endpoint, connections, limits, prepared.toolset)
+        return _run(prepared, limits, connections)
     counts = _RunCounts(prepared, account)
-    limits = limits._replace(spent=counts.add)
-    events = run(request, endpoint, connections, limits, prepared.toolset)
+    events = _run(prepared, limits._replace(spent=counts.add), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
+
+
+def _run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
+    """Return the events of a run: of an agent, or of a plain model."""
+    call = prepared.call
+    toolset = prepared.toolset
+    if call.agent and toolset:
+        return run_agent(prepared, call.agent, toolset, limits, connections)
+    return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
 def event_words(event: RunEvent) -> EventWords:

@@ -140,7 +140,7 @@ async def test_table_lists_all_that_is_kept(
     await ask_pipe(pipe, 0)
     await asyncio.to_thread(ask_pipeline, pipeline, 0)
     await ask_filter(filter_, 0)
-    sandboxes = SandboxTools(), Workspace(tmp_path, SandboxLimits())
+    sandboxes = SandboxTools(), Workspace(tmp_path)
     runs = Sandbox(BubblewrapBackend(Path("python")), SandboxLimits())
     found = kept_containers(pipe, pipeline, filter_, sandboxes, runs)
 

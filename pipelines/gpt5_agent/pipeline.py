@@ -30,7 +30,7 @@ from gpt5_agent.shell.json_valves import find_valve_problems, read_expert_settin
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
-from gpt5_agent.shell.sealing import server_secret
+from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.settings import AgentInput, read_api_key
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import as_mapping, value_at
@@ -75,8 +75,6 @@ class Pipeline:
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
         self._shown_notices = hourly_texts()
-        self._secret = ""
-        """What signs the context while there is no API key."""
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -158,11 +156,8 @@ class Pipeline:
         return is_signed(context, self._sign())
 
     def _sign(self) -> Sign:
-        """Return what signs the context; all copies of the pipeline have the API key."""
-        secret = read_api_key(self.valves)
-        if not secret:
-            self._secret = self._secret or server_secret()
-            secret = self._secret
+        """Return what signs the context."""
+        secret = signing_secret(read_api_key(self.valves))
         return signer(secret, "gpt5_agent context")
 
     def _select_keys(

@@ -27,12 +27,16 @@ class CallFacts(TypedDict):
     """As the host calls it: `admin`, `user`."""
     model: str
     """As the pipe lists it."""
+    host_model: str
+    """As the host lists it, with the id of the function in front."""
     task: str
     """The name of a task of the host, or empty."""
     base_url: str
     """That of the pipe's valves."""
     has_own_key: bool
-    """Whether the user pays."""
+    """Whether a key of the user's own is sent."""
+    user_pays: bool
+    """Whether that key pays: nothing of the administrator's goes out with it."""
 
 
 UNKNOWN_CALL = CallFacts(
@@ -40,9 +44,11 @@ UNKNOWN_CALL = CallFacts(
     email="",
     role="",
     model="",
+    host_model="",
     task="",
     base_url="",
     has_own_key=False,
+    user_pays=False,
 )
 """A call of which nothing is known."""
 

@@ -23,13 +23,18 @@ def build_budget(parameters: StrategyParameters) -> Budget:
     )
 
 
-def build_call_texts(parameters: StrategyParameters) -> CallTexts:
-    """Return what the model reads of a call that failed or was not made."""
+def build_call_texts(
+    parameters: StrategyParameters, calls: int = MAX_CALLS
+) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made.
+
+    `calls` is how many an answer may make.
+    """
     return CallTexts(
         failed=TOOL_FAILED_TEXT,
         rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
-        calls=f"Call limit ({MAX_CALLS}) reached. Cannot call tool '{{tool}}'.",
+        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
         seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
         "tool '{tool}'.",
         tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "

@@ -29,6 +29,7 @@ from openai_responses.items import (
     message_text,
 )
 from openai_responses.loop.events import (
+    HiddenMessage,
     ResponseDone,
     RunDone,
     RunEvent,
@@ -306,7 +307,7 @@ class ThoughtFilter:
                 yield from self._messages[event.output_index].end(event.item)
             case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
-            case Status():
+            case Status() | HiddenMessage():
                 yield event
             case ResponseDone() | RunDone():
                 yield from self._close()

@@ -42,12 +42,8 @@ async def sim() -> AsyncIterator[Simulator]:
 
 
 @pytest_asyncio.fixture
-async def pipeline(
-    sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Pipeline]:
+async def pipeline(sim: Simulator) -> AsyncIterator[Pipeline]:
     """A pipeline that talks to it."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     made = Pipeline()
     made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
     yield made
@@ -653,6 +649,35 @@ async def test_what_was_refused_is_remembered(
     assert await ask_as(pipeline, sim, "u-2", **tools) == 2
     assert await ask_as(pipeline, sim, "u-3") == 2
     assert await ask_as(pipeline, sim, "u-4", **tools) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("parameter", "metadata", "valves"),
+    [
+        ("reasoning.context", None, {}),
+        ("reasoning.context", None, {"DELEGATION": True, "SANDBOX": True}),
+        ("reasoning.effort", {**METADATA, "task": "tags_generation"}, {}),
+    ],
+)
+async def test_refused_parameter_costs_one_answer_a_second_request(
+    pipeline: Pipeline,
+    sim: Simulator,
+    parameter: str,
+    metadata: Json | None,
+    valves: Json,
+) -> None:
+    """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
+    for name, value in valves.items():
+        setattr(pipeline.valves, name, value)
+    sim.faults.append(refuse_parameter(parameter))
+    counts = []
+    for _ in range(2):
+        sim.requests.clear()
+        await pieces(pipeline, "sim:short Hi", metadata)
+        counts.append(len(sim.requests))
+
+    assert counts == [2, 1]
 
 
 @pytest.mark.asyncio

@@ -23,6 +23,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
+from openai_responses.json_input import JsonBudget
 from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import (
     past_items,
@@ -246,7 +247,7 @@ class SavedChat:
         metadata = {"user_message_id": asked, "message_id": answer}
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
-        sent = read_sent_context(self.row, KEYS.unseal)
+        sent = read_sent_context(self.row, KEYS.unseal, JsonBudget(99_999))
         told = told_instructions(parts, sent, "f.gpt")
         injected = find_injected_context(parts)
         change = change_instructions(told, given, "f.gpt")

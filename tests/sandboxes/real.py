@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from marking import require_mark
-from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
+from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits, SharedLimits
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.program import SANDBOX_PROGRAM
 from toolbox.sandbox.tools import SandboxResult, SandboxTools
+from toolbox.sandbox.workspaces import WorkspaceKey, WorkspacePool
 
 CANARY = "sk-proj-CANARY123"
 TIGHT = SandboxLimits(
@@ -57,16 +58,22 @@ class Chat:
     tools: SandboxTools
     name: str = "a chat"
     log: list[str] = field(default_factory=list)
+    user: str = ""
+
+    @property
+    def key(self) -> WorkspaceKey:
+        """The workspace of its user, or of one who has only this chat."""
+        return WorkspaceKey(self.user or f"user of {self.name}", self.name)
 
     async def run(self, code: str, **more: Any) -> Ran:
         """Run code."""
         arguments = {"code": code, **more}
-        answer = await self.tools.call(self.name, "python_execute", arguments)
+        answer = await self.tools.call(self.key, "python_execute", arguments)
         return Ran(answer, self.log)
 
     async def file(self, operation: str, **arguments: str) -> SandboxResult:
         """Use one of the tools for files."""
-        return await self.tools.call(self.name, f"sandbox_fs_{operation}", arguments)
+        return await self.tools.call(self.key, f"sandbox_fs_{operation}", arguments)
 
     async def still_works(self) -> bool:
         """Say whether the next run is as good as any."""
@@ -75,15 +82,19 @@ class Chat:
 
 @asynccontextmanager
 async def sandboxed(
-    limits: SandboxLimits = TIGHT, wheels: str = ""
+    limits: SandboxLimits = TIGHT,
+    wheels: str = "",
+    shared: SharedLimits | None = None,
 ) -> AsyncIterator[Chat]:
     """Lend a chat with tools that are closed afterwards."""
+    workspaces = WorkspacePool(shared)
     log: list[str] = []
     tools = SandboxTools(
         limits,
         wheels,
         log.append,
         lambda packages: [BubblewrapBackend(p, packages) for p in find_interpreters()],
+        workspaces,
     )
     try:
         if not await tools.specs():
@@ -96,6 +107,7 @@ async def sandboxed(
         yield Chat(tools, log=log)
     finally:
         await tools.close()
+        await workspaces.close()
     assert sandboxed_processes() == []
 
 

@@ -13,7 +13,11 @@ from functools import partial
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
 from gpt5_agent.agent.learning import RepairLearning
-from gpt5_agent.agent.preparation import PreparedRun, prepare_run
+from gpt5_agent.agent.preparation import (
+    PreparedRun,
+    is_as_valves_say,
+    prepare_run,
+)
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
     AgentEvent,
@@ -77,7 +81,11 @@ class _Agent:
         self._spending = spending
         self._steps = steps
         self._judge = ChatJudge(request, prepared, spending)
-        self._learning = RepairLearning(request, prepared)
+        self._learning = RepairLearning(
+            request,
+            prepared.request.model,
+            partial(is_as_valves_say, request, prepared),
+        )
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
@@ -138,7 +146,7 @@ class _Agent:
 
         A choice that forces a tool holds until tools ran once.
         """
-        request = self._learning.repaired_request()
+        request = self._learning.repaired(self._prepared.request)
         if self._prepared.earlier_rounds.is_continuation:
             choice = next_tool_choice(request.tool_choice)
             request = request.model_copy(update={"tool_choice": choice})

@@ -9,6 +9,7 @@ from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import AgentRequest
+from gpt5_agent.tools.approval_cards import is_too_long_to_show
 from gpt5_agent.tools.confirmations import (
     MAX_QUESTIONS,
     build_confirmation_request,
@@ -156,17 +157,32 @@ class ChatJudge:
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        name = self._resolve_for_rules(call)["name"]
-        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
-        if not why and not can_ask and self._lacks_approval(call):
+        if why:
+            return why
+        if self._lacks_approval(call):
+            why = self._why_not_asked(self._resolve_for_rules(call))
+        if why:
+            return why
+        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
+        if is_open and self._approver.rules:
+            return "tool arguments validation error: no tool to call is named"
+        return None
+
+    def _why_not_asked(self, call: Item) -> str | None:
+        """Return why no person is asked about a call that needs an approval."""
+        name = call["name"]
+        asks_in_chat = self._settings.asks_in_chat
+        if not (asks_in_chat or self._settings.approver.ask):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. "
                 "Continue without it."
             )
-        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
-        if why or not (is_open and self._approver.rules):
-            return why
-        return "tool arguments validation error: no tool to call is named"
+        if asks_in_chat and is_too_long_to_show(build_confirmation_request(call)):
+            return (
+                f"Error: {name} needs an approval, and this call is too long to be "
+                "shown to a person. Split it into smaller calls."
+            )
+        return None
 
     def _ask(self, calls: Sequence[Item]) -> Item:
         """Return the call that asks a person about as many calls as it can hold."""

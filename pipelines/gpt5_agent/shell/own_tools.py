@@ -1,9 +1,10 @@
 """The agent's own tools for one answer: those of the sandbox.
 
-Only the sandbox files of a chat are kept between answers, for a limited time.
+Only the sandbox files of a chat are kept between answers, for a limited time. If they
+are gone although the chat shows earlier calls, the model is told.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,38 +14,77 @@ from gpt5_agent.shell.json_valves import read_sandbox_options
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
+from gpt5_agent.tools.confirmations import read_tool_calls
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
 from openai_responses.clock import monotonic_seconds
 from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import value_at
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.redaction import describe_exception
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.tools import SandboxTools
-from toolbox.sandbox.workspaces import SandboxFile
+from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey, WorkspacePool
+
+TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
+_WORKSPACE_LOST = (
+    "The workspace was emptied since the last call in this chat, because it was not "
+    "used for long or the server was restarted: files that earlier calls wrote are "
+    "gone."
+)
+
+
+class _ChatWorkspace:
+    """The workspace of a chat, as one answer uses it."""
+
+    def __init__(
+        self,
+        sandbox: SandboxTools,
+        key: WorkspaceKey,
+        files: HostFiles,
+        *,
+        was_used: bool,
+    ) -> None:
+        """`was_used` says that the chat shows earlier calls, whose files should be there."""
+        self._sandbox = sandbox
+        self._key = key
+        self._files = files
+        self._was_used = was_used
+
+    async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Run a tool with the attached files there; return the text, then the files."""
+        notes = []
+        if self._was_used and not self._sandbox.has_workspace(self._key):
+            self._was_used = False  # it is told once
+            notes.append(_WORKSPACE_LOST)
+        for file_id, file_name in self._files.attached:
+            read = partial(self._files.read, file_id)
+            received = await self._sandbox.receive(self._key, file_id, file_name, read)
+            if received.failed:
+                notes.append(f"{file_name} is not there. {received.text}")
+        result = await self._sandbox.call(self._key, name, args)
+        text = {"type": "text", "text": "\n".join([result.text, *notes])}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
 
 
 class _SandboxTool(NamedTuple):
-    """One tool of the sandbox; `chat` selects the workspace."""
+    """One tool of the sandbox."""
 
     name: str
     description: str
     args: Mapping[str, Any]
-    sandbox: SandboxTools
-    chat: str
-    files: HostFiles
+    workspace: _ChatWorkspace
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it with the attached files there; return the text, then the files."""
-        problems = []
-        for file_id, name in self.files.attached:
-            read = partial(self.files.read, file_id)
-            received = await self.sandbox.receive(self.chat, file_id, name, read)
-            if received.failed:
-                problems.append(f"{name} is not there. {received.text}")
-        result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": "\n".join([result.text, *problems])}
-        content = [text, *_build_file_parts(result.files)]
-        return {"isError": result.failed, "content": content}
+        """Run it in the workspace of the chat."""
+        return await self.workspace.call(self.name, args)
+
+
+class OwnToolOffer(NamedTuple):
+    """The tools of an answer; `problems` are for administrators."""
+
+    tools: tuple[Tool, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
@@ -108,42 +148,54 @@ _MAX_SANDBOXES = 4
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
+    """What all answers of a pipeline share; everything is opened on first use.
+
+    The workspaces do not depend on the valves: a chat keeps its files when an
+    administrator changes the limits.
+    """
 
     def __init__(self) -> None:
         """Open nothing yet."""
+        self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
     async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
-    ) -> tuple[Tool, ...]:
-        """Return the tools of an answer; a sandbox that cannot be used offers none."""
+        self,
+        valves: Valves,
+        key: WorkspaceKey,
+        log: AgentLog,
+        files: HostFiles,
+        messages: Sequence[Mapping[str, Any]] = (),
+    ) -> OwnToolOffer:
+        """Return the tools of an answer to `messages`; without a sandbox why not."""
         if not valves.SANDBOX:
-            return ()
+            return OwnToolOffer()
         sandbox = self._open_sandbox(valves)
         await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
             reason = describe_exception(error)
-            log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return ()
-        return tuple(
+            problem = f"The tools of the sandbox are not offered: {reason}"
+            log.warn(problem)
+            return OwnToolOffer(problems=(problem,))
+        names = {spec["name"] for spec in specs}
+        was_used = _shows_calls(messages, names)
+        workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
+        tools = tuple(
             _SandboxTool(
-                spec["name"],
-                spec["description"],
-                spec["parameters"],
-                sandbox,
-                chat,
-                files,
+                spec["name"], spec["description"], spec["parameters"], workspace
             )
             for spec in specs
         )
+        return OwnToolOffer(tools, tuple(sandbox.problems))
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
+        self._workspaces.refuse_new()
         for sandbox in self._sandboxes.values():
             await sandbox.close()
+        await self._workspaces.close()
 
     async def _close_oldest(self) -> None:
         """Close the sandbox of the earliest settings if there are too many."""
@@ -159,8 +211,19 @@ class OwnToolPool:
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
             log = AgentLog("sandbox")
-            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
+            self._sandboxes[key] = SandboxTools(
+                limits, wheels, log.warn, workspaces=self._workspaces
+            )
         return self._sandboxes[key]
+
+
+def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) -> bool:
+    """Say whether a chat shows calls of tools with these names."""
+    for message in messages:
+        for call in read_tool_calls(message):
+            if str(value_at(call, "function", "name")) in names:
+                return True
+    return False
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:

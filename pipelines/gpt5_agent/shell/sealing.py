@@ -22,6 +22,11 @@ _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
 
+_MIN_KEY_CHARACTERS = 14
+_MIN_DIFFERENT_CHARACTERS = 8
+"""Of an API key that nobody guesses; those that servers make have more."""
+_PROCESS_SECRET = os.urandom(32).hex()
+
 
 def seal_secret(typed: str) -> str:
     """Return a secret in a form that may be shown; a reference stays as it is.
@@ -40,14 +45,29 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
-def server_secret() -> str:
-    """Return a secret that only this server has; another one each time without a file."""
+def signing_secret(api_key: str) -> str:
+    """Return what signatures are made with: the API key, which no caller has.
+
+    All copies of the pipeline have the same. Servers that need no key get a placeholder
+    (`EMPTY`, `none`, `sk-no-key-required`), which anybody can guess: this server's own
+    secret takes its place.
+    """
+    key = api_key.strip()
+    has_digit = any(character.isdigit() for character in key)
+    is_varied = len(set(key)) >= _MIN_DIFFERENT_CHARACTERS
+    if len(key) >= _MIN_KEY_CHARACTERS and is_varied and has_digit:
+        return key
+    return _server_secret()
+
+
+def _server_secret() -> str:
+    """Return a secret that only this server has; without a file, that of the process."""
     try:
         fernet_class = import_module(_FERNET).Fernet
         _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
     except (ImportError, OSError, ValueError):
-        return os.urandom(32).hex()
+        return _PROCESS_SECRET
 
 
 def seal_values(typed: str) -> str:

@@ -12,7 +12,7 @@ from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
 from gpt5_agent.shell.json_valves import read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
-from gpt5_agent.shell.sealing import reveal_secret
+from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import find_own_names
 from openai_responses.endpoint import Endpoint
@@ -89,6 +89,7 @@ def build_agent_request(
         body=question.body,
         endpoint=endpoint,
         connections=connections,
+        signing_secret=signing_secret(endpoint.api_key),
         limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules.rules),

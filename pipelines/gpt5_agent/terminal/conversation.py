@@ -15,7 +15,11 @@ from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
+from gpt5_agent.shell.own_tools import (
+    TERMINAL_WORKSPACE,
+    OwnToolPool,
+    open_host_files,
+)
 from gpt5_agent.shell.settings import (
     AgentInput,
     build_agent_request,
@@ -79,9 +83,9 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         stack.push_async_callback(pool.close)
         files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
-        tools = await pool.open_tools(valves, "terminal", log, files)
+        offer = await pool.open_tools(valves, TERMINAL_WORKSPACE, log, files)
         question = AgentInput(
-            options.strategy, (), {"stream": True}, valves, tools=tools
+            options.strategy, (), {"stream": True}, valves, tools=offer.tools
         )
         request = build_agent_request(question, endpoint, connections, log)
         await _start_listeners(options, terminal, stack)

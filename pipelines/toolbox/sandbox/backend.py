@@ -17,8 +17,7 @@ class SandboxLimits(NamedTuple):
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read. A workspace is removed `idle_seconds`
-    after its last use, or when `chats` others were used since.
+    printed, the result, and a file that is read; `returned_files` are handed out.
     """
 
     seconds: float = 30.0
@@ -29,9 +28,21 @@ class SandboxLimits(NamedTuple):
     files: int = 1_000
     output: int = 50_000
     returned_files: int = 10
-    concurrency: int = 4
+
+
+class SharedLimits(NamedTuple):
+    """What the users of one server share, whatever the limits of their runs are.
+
+    `runs` and `runs_per_user` are simultaneous. A workspace is removed `idle_seconds`
+    after its last use; where there are too many, whoever has the most loses the one
+    that was not used for the longest time.
+    """
+
+    runs: int = 4
+    runs_per_user: int = 2
+    workspaces: int = 50
+    workspaces_per_user: int = 20
     idle_seconds: float = 3600.0
-    chats: int = 50
 
 
 class ProcessHandle:

@@ -7,7 +7,8 @@ line, then the new workspace if it may have changed. What it answers is not trus
 A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
 before what is in them), then the bytes of the files. `unpack` restores it and returns
 the stamps of its files. `Survey` reads the new one, and `changed` returns path, place in
-the archive and size of each file whose stamp is another.
+the archive and size of each file whose stamp is another, except for what programs cache
+for themselves (`CACHES`, bytecode): it is kept, but it is no result.
 
 A `ChildJob` is a child process with three pipes: stdout, stderr, and `RESULT`. `wait`
 returns the limit that it exceeds, or nothing. `finish` ends all processes but the first
@@ -35,12 +36,26 @@ WORK = "/work"
 PACKAGES = "/packages"
 CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
-MAX_LISTED = 20
+FULL = (errno.ENOSPC, errno.EFBIG)
+MAX_DROPPED = 20
 RESULT = 3
 NO_MODULE = (
     "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
 )
 NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
+CACHES = frozenset(
+    [
+        ".cache",
+        ".config",
+        ".ipynb_checkpoints",
+        ".local",
+        ".matplotlib",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        "__pycache__",
+    ]
+)
 Stamp = tuple[int, int, int]
 
 
@@ -132,7 +147,7 @@ class Survey:
         offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
-                if self.stamps[path] != before.get(path):
+                if self.stamps[path] != before.get(path) and not is_cached(path):
                     changed.append((path, offset, size))
                 offset += size
         return sorted(changed)
@@ -143,6 +158,11 @@ class Survey:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
                     copy(file, target, size)
+
+
+def is_cached(path: str) -> bool:
+    *folders, name = path.split("/")
+    return name.endswith((".pyc", ".pyo")) or not CACHES.isdisjoint(folders)
 
 
 def encode_line(value: object) -> bytes:
@@ -361,7 +381,7 @@ def print_error(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
     if isinstance(error, ModuleNotFoundError):
         sys.stderr.write(NO_MODULE)
-    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
+    elif isinstance(error, OSError) and error.errno in FULL:
         sys.stderr.write(NO_SPACE)
 
 
@@ -437,8 +457,9 @@ def main() -> int:
     set_limits(request["limits"])
     try:
         before = unpack(source)
-    except Exception:  # code can have written it, if it took us over
-        return send(target, {"damaged": True})
+    except Exception as error:  # code can have written it, if it took us over
+        is_full = isinstance(error, OSError) and error.errno in FULL
+        return send(target, {"damaged": "full" if is_full else "invalid"})
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
@@ -467,9 +488,10 @@ def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
         answer["unkept"] = str(error)
         return None
     changed = survey.changed(before)
-    answer["dropped"] = survey.dropped[:MAX_LISTED]
-    answer["changed"] = changed[:MAX_LISTED]
-    answer["unlisted"] = len(changed[MAX_LISTED:])
+    returned = limits["returned_files"]
+    answer["dropped"] = survey.dropped[:MAX_DROPPED]
+    answer["changed"] = changed[:returned]
+    answer["not_shown"] = len(changed[returned:])
     return survey
 
 

@@ -66,7 +66,8 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         begin = file.tell()
         end = path.stat().st_size
     changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
-    return SandboxReply(answer, archive if has_archive else None, changed)
+    returned = changed[: limits.returned_files]
+    return SandboxReply(answer, archive if has_archive else None, returned)
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:

@@ -24,8 +24,10 @@ from toolbox.sandbox.workspaces import (
     SandboxClosed,
     SandboxFile,
     Workspace,
+    WorkspaceKey,
     WorkspacePool,
     printable_name,
+    remove_folder,
 )
 
 ReadFile = Callable[[], Awaitable[bytes | str]]
@@ -126,6 +128,11 @@ def _build_sandbox_result(
     match answer:
         case {"refused": str(reason)}:
             raise _SandboxCallFailed(reason)
+        case {"damaged": "full"}:
+            raise _SandboxCallFailed(
+                "The files of this chat no longer fit into the workspace, because an "
+                "administrator has lowered its limits. It is empty now. Call again."
+            )
         case {"damaged": _}:
             raise _SandboxCallFailed(
                 "An earlier run damaged the workspace, which is empty now. Call again."
@@ -191,9 +198,12 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
         yield f"[The file continues: it has {answer.get('size')} bytes.]"
-    unlisted = answer.get("more") or answer.get("unlisted")
+    unlisted = answer.get("more")
     if unlisted:
         yield f"{unlisted} more are not listed."
+    hidden = answer.get("not_shown")
+    if hidden:
+        yield f"{hidden} more files are not shown."
 
 
 def _dump_json(value: object) -> str:
@@ -216,7 +226,10 @@ def _drop_line(line: str) -> None:
 
 
 class SandboxTools:
-    """The tools of one server; who knows a `chat_id` has access to its workspace."""
+    """The tools of one server, with one setting of their limits.
+
+    `problems` says why there is no sandbox, or what it lacks, for an administrator.
+    """
 
     def __init__(
         self,
@@ -224,19 +237,26 @@ class SandboxTools:
         wheels: str = "",
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
+        workspaces: WorkspacePool | None = None,
     ) -> None:
-        """`wheels` is the folder of packages that code can import, if there is one."""
+        """`wheels` is the folder of packages that code can import, if there is one.
+
+        `workspaces` outlive these tools; without them they have their own.
+        """
+        self.problems: list[str] = []
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
         self._make_backends = make_backends
         self._packages = ""
-        self._workspaces = WorkspacePool(self._limits)
-        self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._packages_folder: Path | None = None
+        self._has_own_workspaces = workspaces is None
+        self._workspaces = WorkspacePool() if workspaces is None else workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
         self._compiling: list[ChildProcess] = []
+        self._is_closed = False
 
     async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
@@ -250,18 +270,22 @@ class SandboxTools:
             for name, (about, properties) in _TOOLS.items()
         ]
 
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat still has its workspace."""
+        return self._workspaces.has_workspace(key)
+
     async def call(
-        self, chat_id: str, name: str, arguments: Mapping[str, Any]
+        self, key: WorkspaceKey, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
 
         async def build(_workspace: Workspace) -> dict[str, Any]:
             return _build_sandbox_request(name, arguments)
 
-        return await self._answer(chat_id, build)
+        return await self._answer(key, build)
 
     async def receive(
-        self, chat_id: str, file_id: str, name: str, read: ReadFile
+        self, key: WorkspaceKey, file_id: str, name: str, read: ReadFile
     ) -> SandboxResult:
         """Put a file into the workspace, once."""
 
@@ -278,11 +302,11 @@ class SandboxTools:
                 "id": file_id,
             }
 
-        return await self._answer(chat_id, build)
+        return await self._answer(key, build)
 
     async def _answer(
         self,
-        chat_id: str,
+        key: WorkspaceKey,
         build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
     ) -> SandboxResult:
         """Run the request that is built; there is nothing to do for none."""
@@ -290,11 +314,14 @@ class SandboxTools:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
-            async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+            async with self._workspaces.acquire(key) as workspace:
                 request = await build(workspace)
                 if request is None:
                     return SandboxResult("")
-                return await self._run(sandbox, request, workspace)
+                async with self._workspaces.runs.take_turn(key.user):
+                    if self._is_closed:
+                        raise SandboxClosed
+                    return await self._run(sandbox, request, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)
         except SandboxClosed:
@@ -309,14 +336,19 @@ class SandboxTools:
         return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
-        """End what runs, then remove all workspaces."""
-        self._workspaces.refuse_new()
+        """End what runs; remove the packages, and workspaces that are their own."""
+        self._is_closed = True
+        if self._has_own_workspaces:
+            self._workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        await self._workspaces.close()
+        if self._has_own_workspaces:
+            await self._workspaces.close()
+        elif self._packages_folder is not None:
+            remove_folder(self._packages_folder)
 
     async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
@@ -324,9 +356,7 @@ class SandboxTools:
         """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
-            files = workspace.export_files(
-                spool, reply.changed[: self._limits.returned_files]
-            )
+            files = workspace.export_files(spool, reply.changed, self._limits.disk)
             workspace.store_archive(spool, reply)
             if "id" in request:
                 workspace.add_received(request["id"])
@@ -340,7 +370,8 @@ class SandboxTools:
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
-                async with self._workspaces.acquire("") as workspace:
+                nobody = WorkspaceKey("", "")
+                async with self._workspaces.acquire(nobody) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
@@ -353,8 +384,9 @@ class SandboxTools:
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
-            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
+            self._report(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
+        self._packages_folder = folder
         packages = sorted(
             path.name.partition("-")[0] for path in folder.glob("*.dist-info")
         )
@@ -377,5 +409,10 @@ class SandboxTools:
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
         why = "; ".join(reasons)
-        self._log(f"The tools of the sandbox are not offered: {why}.")
+        self._report(f"The tools of the sandbox are not offered: {why}.")
         return None
+
+    def _report(self, problem: str) -> None:
+        """Tell an administrator, above an answer and in the log."""
+        self.problems.append(problem)
+        self._log(problem)

@@ -1,5 +1,7 @@
 """The workspaces of the chats, in a temporary folder.
 
+They outlive a change of the limits: only `SharedLimits` belong to the pool.
+
 The server never unpacks an archive, so links and strange names exist only inside
 sandboxes. The folder is locked while its server lives; the kernel releases the lock
 however the server ends, and the next server removes unlocked folders.
@@ -10,15 +12,18 @@ import mimetypes
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 from zipfile import ZipFile
 
-from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
+from toolbox.sandbox.backend import MEBIBYTE, SharedLimits
+from toolbox.sandbox.queues import RunQueue
 from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
 
 _ROOT_PREFIX = "sandbox-workspaces-"
@@ -39,7 +44,7 @@ class _WorkspaceRoot:
 
     def close(self) -> None:
         """Remove it with its contents."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_folder(self.path)
         os.close(self._lock)
 
 
@@ -68,6 +73,16 @@ class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
+class WorkspaceKey(NamedTuple):
+    """Names a workspace: that of a user in a chat.
+
+    Whoever knows the key can use the workspace. Without a chat each call has a new one.
+    """
+
+    user: str
+    chat: str
+
+
 class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
@@ -87,7 +102,7 @@ _MAX_REMEMBERED_FILES = 1000
 class Workspace:
     """What one chat keeps."""
 
-    def __init__(self, folder: Path, limits: SandboxLimits) -> None:
+    def __init__(self, folder: Path) -> None:
         """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
@@ -95,7 +110,6 @@ class Workspace:
         self.received: dict[str, None] = {}
         """The ids of the attached files that were put into it, oldest first."""
         self._folder = folder
-        self._limits = limits
         self._numbers = count(1)
         self._files: list[Path] = []
 
@@ -131,12 +145,15 @@ class Workspace:
             self.archive = None
 
     def export_files(
-        self, spool: Path, parts: Iterable[FileSlice]
+        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to its own path."""
+        """Copy files that a run wrote, each to its own path.
+
+        Of all that were handed out, the newest stay, up to `max_bytes`.
+        """
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
-        self._remove_oldest_files()
+        self._remove_oldest_files(max_bytes)
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
@@ -149,32 +166,39 @@ class Workspace:
 
     def remove(self) -> None:
         """Remove it with the files that were handed out."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
-    def _remove_oldest_files(self) -> None:
+    def _remove_oldest_files(self, max_bytes: int) -> None:
         """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
-        while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
+        while sum(sizes) > max_bytes or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
 
 
 class WorkspacePool:
-    """The workspaces of all chats, each lent to one run at a time."""
+    """The workspaces of all chats, each lent to one run at a time.
 
-    def __init__(self, limits: SandboxLimits) -> None:
+    `runs` says which run may begin.
+    """
+
+    def __init__(self, limits: SharedLimits | None = None) -> None:
         """Create nothing yet."""
-        self._limits = limits
+        self._limits = limits or SharedLimits()
+        self.runs = RunQueue(self._limits)
         self._root: _WorkspaceRoot | None = None
-        self._workspaces: dict[Hashable, Workspace] = {}
-        self._timers: dict[Hashable, asyncio.TimerHandle] = {}
+        self._workspaces: dict[WorkspaceKey, Workspace] = {}
+        """The least recently used first."""
+        self._timers: dict[WorkspaceKey, asyncio.TimerHandle] = {}
+        """Of the workspaces that nobody uses now."""
         self._is_closed = False
 
     @asynccontextmanager
-    async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
+    async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
         """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
-        chat: Hashable = chat_id or object()
-        workspace = self._acquire(chat)
+        if not key.chat:
+            key = key._replace(chat=token_hex(16))
+        workspace = self._acquire(key)
         try:
             async with workspace.lock:
                 if self._is_closed:
@@ -182,18 +206,22 @@ class WorkspacePool:
                 yield workspace
         finally:
             workspace.borrowers -= 1
-            self._release(chat, workspace)
+            self._release(key, workspace)
 
-    def _acquire(self, chat: Hashable) -> Workspace:
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+        return key in self._workspaces
+
+    def _acquire(self, key: WorkspaceKey) -> Workspace:
         if self._is_closed:
             raise SandboxClosed
-        if chat in self._timers:
-            self._timers.pop(chat).cancel()
-        workspace = self._workspaces.pop(chat, None)
+        if key in self._timers:
+            self._timers.pop(key).cancel()
+        workspace = self._workspaces.pop(key, None)
         if workspace is None:
             folder = Path(tempfile.mkdtemp(dir=self._open_root()))
-            workspace = Workspace(folder, self._limits)
-        self._workspaces[chat] = workspace  # the last of all: it was used last
+            workspace = Workspace(folder)
+        self._workspaces[key] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
 
@@ -202,30 +230,48 @@ class WorkspacePool:
         return self._root.path
 
     async def install(self, wheels: Path) -> Path:
-        """Unpack wheels into one folder, which all runs can read; return it.
+        """Unpack wheels into a new folder, which all runs can read; return it.
 
         Raises OSError or BadZipFile.
         """
-        folder = self._open_root() / "packages"
-        folder.parent.chmod(0o711)  # runs have another user if the server is root
+        root = self._open_root()
+        root.chmod(0o711)  # runs have another user if the server is root
+        folder = Path(tempfile.mkdtemp(prefix="packages-", dir=root))
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
 
-    def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Start the idle timer; remove the least recently used if there are too many."""
+    def _release(self, key: WorkspaceKey, workspace: Workspace) -> None:
+        """Start the idle timer; remove what is now too much."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
         seconds = self._limits.idle_seconds
-        self._timers[chat] = loop.call_later(seconds, self._remove, chat)
-        surplus = len(self._workspaces) - self._limits.chats
-        idle = [chat for chat in self._workspaces if chat in self._timers]
-        for oldest in idle[: max(0, surplus)]:
-            self._remove(oldest)
+        self._timers[key] = loop.call_later(seconds, self._remove, key)
+        surplus = self._find_surplus()
+        while surplus is not None:
+            self._remove(surplus)
+            surplus = self._find_surplus()
 
-    def _remove(self, chat: Hashable) -> None:
-        self._timers.pop(chat).cancel()
-        self._workspaces.pop(chat).remove()
+    def _find_surplus(self) -> WorkspaceKey | None:
+        """Return the workspace to remove next; None if there are not too many.
+
+        Whoever has the most loses the one that was not used for the longest time, so
+        that the chats of one user cannot push out those of others.
+        """
+        limits = self._limits
+        counts = Counter(key.user for key in self._workspaces)
+        idle = [key for key in self._workspaces if key in self._timers]
+        for key in idle:
+            if counts[key.user] > limits.workspaces_per_user:
+                return key
+        if not idle or len(self._workspaces) <= limits.workspaces:
+            return None
+        most = max(counts[key.user] for key in idle)
+        return next(key for key in idle if counts[key.user] == most)
+
+    def _remove(self, key: WorkspaceKey) -> None:
+        self._timers.pop(key).cancel()
+        self._workspaces.pop(key).remove()
 
     def refuse_new(self) -> None:
         """Lend nothing any more."""
@@ -253,9 +299,13 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with its contents; what cannot be removed stays."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _unpack_wheels(wheels: Path, folder: Path) -> None:
     """Install wheels as pip does, without their scripts."""
-    folder.mkdir(exist_ok=True)
     for wheel in wheels.iterdir():  # a folder that is missing is an error
         if wheel.suffix == ".whl":
             with ZipFile(wheel) as archive:

@@ -69,6 +69,24 @@ class Trace(NamedTuple):
     cache: JsonObject = MappingProxyType({})
 
 
+class HiddenMessage(NamedTuple):
+    """A message of the model that is sent again but shown to nobody."""
+
+    output_index: int
+    item: Item
+
+
+class RunWork(NamedTuple):
+    """What a run took that people see as several rounds.
+
+    `seconds` are those of the model and of tools, without the time of people.
+    """
+
+    rounds: int
+    tool_calls: int
+    seconds: float
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
@@ -76,6 +94,7 @@ class RunDone(NamedTuple):
     last one. `output` holds the finished items of the whole run, outputs of calls among
     them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
     `window_share` is how full the model's context window is, in percent.
+    `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
     ending: Ending
@@ -87,6 +106,8 @@ class RunDone(NamedTuple):
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
     window_share: int = 0
+    work: RunWork | None = None
+    metadata: JsonObject = MappingProxyType({})
 
 
 class ModelAnswer(NamedTuple):
@@ -129,5 +150,5 @@ class ModelAnswer(NamedTuple):
         return "\n\n".join(message_text(message) for message in messages)
 
 
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]

@@ -232,10 +232,11 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _HttpResponse:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -434,7 +435,7 @@ class Connections:
         path: str,
         payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
@@ -463,7 +464,7 @@ class Connections:
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
+                answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if body is None:  # a GET that has nothing to return has failed
                     is_good = response.status == _STATUS_OK

@@ -19,7 +19,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, text_message
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonObject,
+    JsonTooLarge,
+    as_mapping,
+)
 from openai_responses.requests.turns import Turn, read_turn
 from owui_chat.messages import ChatPart, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
@@ -128,21 +133,31 @@ def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     return {**value, _SENT_KEY: sealed}
 
 
-def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
+MAX_UNPACKED_TURNS = 2_000_000
+"""Bytes of all turns of a chat, which are stored compressed: a chat of any size in the
+row would unpack to a thousand times as much."""
+
+
+def read_sent_context(
+    chat: JsonObject, unseal: _Unseal, unpacked_left: JsonBudget
+) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
     What was not encrypted here for its chat and message is ignored: the owner of a chat
-    can write its row, but must not write instructions.
+    can write its row, but must not write instructions. Of turns that are too much
+    together the newest are read; a chat without its first one resets.
     """
     prefix = message_key("")
     contexts: dict[str, SentContext] = {}
-    for key, value in chat.items():
+    # The keys of a row stand in the order in which they were written.
+    for key, value in reversed(list(chat.items())):
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[message_id] = _read_context(unseal(sealed, message_id))
+                wire = unseal(sealed, message_id)
+                contexts[message_id] = _read_context(wire, unpacked_left)
     return contexts
 
 
@@ -314,17 +329,26 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_context(wire: Any) -> SentContext:
+def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
-    turn = str(wire.get("turn") or "")
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
-        turn=read_turn(turn) if turn else None,
+        turn=_read_stored_turn(wire.get("turn"), unpacked_left),
     )
+
+
+def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
+    """Return a turn, or None if there is none, or too much of it."""
+    if not wire:
+        return None
+    try:
+        return read_turn(str(wire), unpacked_left)
+    except JsonTooLarge:
+        return None

@@ -28,7 +28,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import ResponseDone, RunDone
+from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.commentary import closing_commentary
@@ -118,6 +118,9 @@ class Recorder:
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
                 yield from self._amend(event)
+            case HiddenMessage():
+                message = _stored_message(event.item)
+                insort(self._pending, (event.output_index, message), key=itemgetter(0))
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
             case RunDone():
@@ -127,6 +130,8 @@ class Recorder:
         """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, HiddenMessage):
+            self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
             name, _ = self._new_record()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
+from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
@@ -54,11 +55,27 @@ def call_facts(call: PipeCall) -> CallFacts:
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=call.caller.model,
+        model=answering_name(call.caller.model, call.config.agent),
+        host_model=call.caller.host_model,
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
+        user_pays=_user_pays(call),
     )
+
+
+def _user_pays(call: PipeCall) -> bool:
+    """Say whether a user's own key pays for a call.
+
+    Whoever has the administrator's headers may be served without a valid key, and so
+    may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
+    """
+    config = call.config
+    if not config.own_key:
+        return False
+    endpoint = build_endpoint(config.valves, config.own_key)
+    is_openais = not endpoint.is_gateway and not endpoint.is_azure
+    return is_openais and not endpoint.extra_headers
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:

@@ -14,8 +14,12 @@ from openai_responses.errors import ResponsesError
 from openai_responses.models.choice import newest_models, read_models
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.call.config import build_endpoint, read_expert_settings
-from owui_manifold.call.model_valves import read_overrides
+from owui_manifold.call.agent import add_agents, read_agent_parameters
+from owui_manifold.call.config import (
+    build_endpoint,
+    named_models,
+    read_expert_settings,
+)
 from owui_manifold.call.valves import Valves
 from shells.valve_words import comma_list
 
@@ -87,9 +91,9 @@ def list_models(
     administrator wrote stays, whatever the server says: it fails at use.
     """
     try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
+        models = named_models(valves)
+    except ResponsesError:  # the chat shows the mistake
+        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
     today = utc_today().isoformat()
@@ -102,4 +106,4 @@ def list_models(
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
         names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
+    return {name: resolve_model(name, models) for name in names}

@@ -47,9 +47,11 @@ class Valves(BaseModel):
         DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
     MODEL_ID: str = _valve(
-        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
+        "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
+        "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
     ENABLE_WEB_SEARCH: bool = _valve(
         False, "Offer OpenAI's web search in every chat. Searches are billed."
@@ -63,7 +65,7 @@ class Valves(BaseModel):
         False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
         "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
@@ -156,6 +158,14 @@ class Valves(BaseModel):
         "",
         'US dollars per million tokens, instead of known prices: `{"my-model": '
         '{"input": 2, "cached": 0.5, "output": 8}}`.',
+    )
+
+    # Agents
+    AGENT_JSON: str = _valve(
+        "",
+        "A JSON object of what the agents do (docs/settings.md lists its keys): "
+        '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
+        "switch *Agent*, except for `model`.",
     )
 
     # OpenAI's tools

@@ -280,15 +280,24 @@ async def retrieved_text(
 _LONGEST_SIDE = 2048
 """The API itself scales larger pictures down to about that."""
 
+_MAX_PIXELS = 50_000_000
+"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
+few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
+_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
+
 
 def scale_image(encoded: str) -> bytes:
     """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
-    do it. Blocks.
+    do it, or if it has too many. Blocks.
     """
     scaled = BytesIO()
     try:
         file = BytesIO(b64decode(encoded))
-        with import_module("PIL.Image").open(file) as image:
+        # Only the header is read here; the pixels are decoded by what follows.
+        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return b""
             image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels

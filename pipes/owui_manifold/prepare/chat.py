@@ -18,6 +18,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.long_work import run_work
+from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds
@@ -64,6 +65,14 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
+from owui_manifold.prepare.agent import (
+    agent_defaults,
+    agent_instructions,
+    agent_memories,
+    agent_toolset,
+    check_agent_model,
+    remembered_messages,
+)
 from owui_manifold.prepare.cache_comparison import with_cache_comparison
 from owui_manifold.prepare.files import (
     add_documents,
@@ -99,6 +108,8 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    memory_note: str = ""
+    """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
     python: PythonFiles = PythonFiles()
@@ -141,7 +152,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         with_cache_comparison(call, request, stored),
         origin,
         run_limits(call.config.expert, chat.model),
-        call_toolset(call, tools),
+        _toolset(call, tools),
         keys=keys,
         stored=stored,
         sent=chat.sent,
@@ -149,6 +160,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         reason=reason,
         notices=(
             tools.notice,
+            chat.memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),
             chat.python.notice,
@@ -162,15 +174,19 @@ def _read_messages(
     call: CheckedCall, sign: Sign | None, stored: StoredChat | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    messages, memory_note = remembered_messages(call.agent, call.messages)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
         lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
+    if call.agent:
+        check_agent_model(call.agent, model)
+        instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    return _attach_stored(chat), reason
+    return _attach_stored(chat._replace(memory_note=memory_note)), reason
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -180,6 +196,12 @@ def _apply_passes(chat: _Chat) -> _Chat:
     return chat
 
 
+def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
+    """Return what runs the calls of a chat."""
+    toolset = call_toolset(call, tools)
+    return agent_toolset(call, call.agent, toolset) if call.agent else toolset
+
+
 def _choose_model(
     call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
 ) -> tuple[ResolvedModel, str]:
@@ -187,7 +209,7 @@ def _choose_model(
     question = next(iter(user_messages(parts).values()), None)
     records = stored.records.values() if stored else ()
     choice = choose_auto_model(
-        call.caller.model,
+        call.model_name,
         question.item if question else None,
         tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
@@ -375,6 +397,14 @@ def _appended(chat: _Chat) -> set[str]:
     return kinds - lowered_kinds(chat.request.repairs)
 
 
+def _place_memories(chat: _Chat) -> _Chat:
+    """Let the chat begin with what an agent remembers from before it."""
+    agent = chat.call.agent
+    if agent is None:
+        return chat
+    return chat._replace(parts=[*agent_memories(agent), *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -388,6 +418,7 @@ _PASSES = (
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_memories,
     _place_instructions,
 )
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
@@ -418,6 +449,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.call.agent:
+        body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body

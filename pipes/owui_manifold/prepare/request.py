@@ -101,7 +101,7 @@ def request_settings(
     config = call.config
     valves = call.valves
     summary = config.summary
-    names = (model.id, model.family, call.caller.model)
+    names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background

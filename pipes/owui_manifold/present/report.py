@@ -1,5 +1,6 @@
 """What the log and the current user are told about a run: its request and its end."""
 
+import json
 from collections.abc import Mapping
 
 from openai_responses.audit import AuditedRequest
@@ -19,10 +20,11 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.loop.events import RunDone
-from openai_responses.models.usage import window_share
+from openai_responses.loop.events import RunDone, RunWork
+from openai_responses.models.usage import Usage, window_share
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
+from owui_chat.render.chunks import METADATA_KEY
 from owui_manifold.call.config import OWN_KEY_PLACE
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.request import PreparedRequest
@@ -30,6 +32,7 @@ from owui_manifold.present.costs import cost_of_responses
 from shells.answer_log import LogLevel
 from shells.failures import report_failure
 from shells.shell import PIPE_SHELL
+from strategies.metadata import RunMetadata
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -84,7 +87,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     elif trace.cache:
         details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
         call.log.note(f"prompt cache: {', '.join(details)}")
-    return _add_cost(prepared, ended)
+    return _add_metadata(prepared, _add_cost(prepared, ended))
 
 
 def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
@@ -194,3 +197,33 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         return ended
     cost = cost_of_responses(prepared, ended.usages, ended.output)
     return ended._replace(cost=cost)
+
+
+def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of an agent's run with its metadata; the cost only if it is shown."""
+    if ended.work is None:
+        return ended
+    metadata = log_metadata(prepared, ended, ended.work)
+    shown = metadata._replace(price=ended.cost or 0.0)
+    return ended._replace(metadata=shown.wire())
+
+
+def log_metadata(
+    prepared: PreparedRequest, ended: RunDone, work: RunWork
+) -> RunMetadata:
+    """Log what an agent's answer took, and return it."""
+    agent = prepared.call.agent
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    metadata = RunMetadata(
+        strategy=agent.strategy if agent else "",
+        model=prepared.request.model,
+        ending=ended.ending.kind,
+        rounds=work.rounds,
+        tool_calls=work.tool_calls,
+        latency=work.seconds,
+        price=cost or 0.0,
+        usage=ended.usage or Usage(),
+        window_share=ended.window_share,
+    )
+    prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+    return metadata

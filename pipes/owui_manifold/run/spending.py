@@ -14,6 +14,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
+from owui_manifold.run.agent import run_agent
 from shells.administration import CallAccount, EventWords, ResponseCounts
 
 
@@ -41,12 +42,22 @@ def counted_run(
     endpoint = prepared.call.endpoint
     account = prepared.call.account
     if account is None:
-        return run(request, endpoint, connections, limits, prepared.toolset)
+        return _run(prepared, limits, connections)
     counts = _RunCounts(prepared, account)
-    limits = limits._replace(spent=counts.add)
-    events = run(request, endpoint, connections, limits, prepared.toolset)
+    events = _run(prepared, limits._replace(spent=counts.add), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
+
+
+def _run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
+    """Return the events of a run: of an agent, or of a plain model."""
+    call = prepared.call
+    toolset = prepared.toolset
+    if call.agent and toolset:
+        return run_agent(prepared, call.agent, toolset, limits, connections)
+    return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
 def event_words(event: RunEvent) -> EventWords:

@@ -1,6 +1,6 @@
 """The agent's own tools as an answer gets them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import Popen, SubprocessError
 from typing import Any
@@ -12,12 +12,12 @@ from chats.pictures import PIXEL, PNG
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
+from gpt5_agent.shell.own_tools import OwnToolOffer, OwnToolPool, open_host_files
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import OwnTools
 from openai_responses.loop.tools import ToolResult
 from toolbox.sandbox.tools import SandboxResult
-from toolbox.sandbox.workspaces import SandboxFile
+from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey
 
 pytestmark = pytest.mark.asyncio
 
@@ -32,11 +32,25 @@ async def pool() -> AsyncIterator[OwnToolPool]:
     await made.close()
 
 
+KEY = WorkspaceKey("u-1", "c-1")
+
+
+async def offered(
+    pool: OwnToolPool,
+    key: WorkspaceKey = KEY,
+    messages: Sequence[Mapping[str, Any]] = (),
+    **valves: Any,
+) -> OwnToolOffer:
+    """What an answer in a chat is offered."""
+    log = AgentLog("ID")
+    return await pool.open_tools(Valves(**valves), key, log, NO_FILES, messages)
+
+
 async def opened(
-    pool: OwnToolPool, chat: str = "chat", **valves: Any
+    pool: OwnToolPool, key: WorkspaceKey = KEY, **valves: Any
 ) -> tuple[Tool, ...]:
     """The tools of an answer in a chat."""
-    return await pool.open_tools(Valves(**valves), chat, AgentLog("ID"), NO_FILES)
+    return (await offered(pool, key, **valves)).tools
 
 
 async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResult:
@@ -56,9 +70,13 @@ async def test_what_cannot_be_started_is_not_offered(
 
     monkeypatch.setattr(Popen, "__init__", refuse)
 
-    assert await opened(pool, SANDBOX=True) == ()
+    offer = await offered(pool, SANDBOX=True)
+
+    assert offer.tools == ()
     [line] = caplog.messages
-    assert "tools of the sandbox are not offered: SubprocessError" in line
+    [problem] = offer.problems
+    assert "tools of the sandbox are not offered: SubprocessError" in problem
+    assert problem in line
 
 
 async def test_without_the_valve_there_is_no_sandbox(pool: OwnToolPool) -> None:
@@ -74,11 +92,11 @@ async def test_files_of_a_run_are_shown(pool: OwnToolPool) -> None:
         "_ = open('a.txt', 'w').write('hello')\n6 * 7"
     )
 
-    first = await opened(pool, "u-1/c-1", SANDBOX=True)
+    first = await opened(pool, KEY, SANDBOX=True)
     answer = await ran(first, "python_execute", code=code)
-    later = await opened(pool, "u-1/c-1", SANDBOX=True)
+    later = await opened(pool, KEY, SANDBOX=True)
     kept = await ran(later, "sandbox_fs_read", path="a.txt")
-    elsewhere = await opened(pool, "u-2/c-1", SANDBOX=True)
+    elsewhere = await opened(pool, WorkspaceKey("u-2", "c-1"), SANDBOX=True)
     others = await ran(elsewhere, "sandbox_fs_read", path="a.txt")
 
     assert not answer.failed
@@ -91,19 +109,67 @@ async def test_files_of_a_run_are_shown(pool: OwnToolPool) -> None:
     assert others.failed
 
 
+CALLED: Sequence[Mapping[str, Any]] = [
+    {"role": "user", "content": "plot it"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "call_1", "function": {"name": "python_execute"}}],
+    },
+]
+LOST = "The workspace was emptied since the last call"
+
+
+@pytest.mark.sandbox
+async def test_workspace_outlives_a_change_of_the_limits(pool: OwnToolPool) -> None:
+    """The chat has its files in the next answer, under the new limits."""
+    tools = await opened(pool, SANDBOX=True)
+    await ran(tools, "sandbox_fs_write", path="a.txt", content="hello")
+
+    options = '{"seconds": 9}'
+    later = await offered(pool, messages=CALLED, SANDBOX=True, SANDBOX_OPTIONS=options)
+
+    kept = await ran(later.tools, "sandbox_fs_read", path="a.txt")
+    assert kept == ToolResult("hello")
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("messages", "is_told"),
+    [
+        pytest.param(CALLED, True, id="earlier calls"),
+        pytest.param(CALLED[:1], False, id="new chat"),
+    ],
+)
+async def test_model_is_told_once_that_the_workspace_is_gone(
+    pool: OwnToolPool, messages: Sequence[Mapping[str, Any]], is_told: bool
+) -> None:
+    """After a restart: the chat shows calls, and the server has nothing of them."""
+    tools = (await offered(pool, messages=messages, SANDBOX=True)).tools
+
+    first = await ran(tools, "sandbox_fs_read", path="a.txt")
+    second = await ran(tools, "sandbox_fs_read", path="a.txt")
+
+    assert first.failed
+    assert (LOST in str(first.output)) is is_told
+    assert LOST not in str(second.output)
+
+
 async def test_why_there_is_no_sandbox_is_told_once(
     pool: OwnToolPool,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the log; nothing is offered, and nothing is tried again."""
+    """In the log; each answer has it for administrators, and nothing is tried again."""
     monkeypatch.setenv("PATH", "/nowhere")
 
-    for _ in range(2):
-        assert await opened(pool, SANDBOX=True) == ()
+    offers = [await offered(pool, SANDBOX=True) for _ in range(2)]
 
     [line] = [line for line in caplog.messages if "not offered" in line]
-    assert "bwrap is not installed" in line
+    for offer in offers:
+        assert offer.tools == ()
+        [problem] = offer.problems
+        assert "bwrap is not installed" in problem
+        assert problem in line
 
 
 class WritingSandbox:
@@ -111,13 +177,17 @@ class WritingSandbox:
 
     files: tuple[SandboxFile, ...] = ()
 
-    def __init__(self, *_: object) -> None: ...
+    problems = ()
+
+    def __init__(self, *_: object, **__: object) -> None: ...
 
     async def specs(self) -> list[dict[str, Any]]:
         """Offer one tool."""
         return [{"name": "python_execute", "description": "", "parameters": {}}]
 
-    async def call(self, _chat: str, _name: str, _args: object) -> SandboxResult:
+    async def call(
+        self, _key: WorkspaceKey, _name: str, _args: object
+    ) -> SandboxResult:
         """Hand out the files."""
         return SandboxResult("written", files=self.files)
 

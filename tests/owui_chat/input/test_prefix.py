@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from openai_responses.json_input import JsonBudget
 from openai_responses.requests.turns import Turn
 from owui_chat.input.prefix import (
     NewLine,
@@ -247,9 +248,26 @@ def test_what_was_sent_is_read_back() -> None:
         "title": "sent",
     }
 
-    found = read_sent_context(json.loads(json.dumps(chat)), KEYS.unseal)
+    found = read_sent_context(
+        json.loads(json.dumps(chat)), KEYS.unseal, JsonBudget(9999)
+    )
 
     assert {key: json.dumps(one.wire()) for key, one in found.items()} == {
         "a2": json.dumps(sent.wire()),
         "a0": json.dumps({"instructions": "Be brief.", "gone": ["x"]}),
     }
+
+
+def test_turns_are_read_up_to_what_they_unpack_to() -> None:
+    """The newest ones; what else an answer stored is read all the same."""
+    turn = Turn("m", base={"tools": [{"description": "x" * 1000}]})
+    sent = SentContext(model="a", instructions="Be brief.", turn=turn)
+    chat = {message_key(name): with_sent({}, sent, f":{name}") for name in ("a1", "a2")}
+
+    read = read_sent_context(chat, KEYS.unseal, JsonBudget(1500))
+
+    assert {name: bool(context.turn) for name, context in read.items()} == {
+        "a2": True,
+        "a1": False,
+    }
+    assert read["a1"].instructions == "Be brief."

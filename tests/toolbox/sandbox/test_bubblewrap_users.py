@@ -26,6 +26,7 @@ import asyncio, json, sys
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.workspaces import WorkspaceKey
 
 async def serve(codes):
     limits = SandboxLimits(float(sys.argv[1]), memory=128 << 20, disk=8 << 20, processes=8)
@@ -33,7 +34,7 @@ async def serve(codes):
     log = lambda line: print(line, file=sys.stderr)
     tools = SandboxTools(limits, "", log, lambda _: backends)
     for code in codes:
-        answer = await tools.call("a chat", "python_execute", {"code": code})
+        answer = await tools.call(WorkspaceKey("", "a chat"), "python_execute", {"code": code})
         assert answer.files == ()
         print(json.dumps(answer.text), flush=True)
     await tools.close()

@@ -19,6 +19,7 @@ from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.containers import ContainerBackend
 from toolbox.sandbox.program import SANDBOX_PROGRAM
 from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.workspaces import WorkspaceKey
 from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -99,7 +100,9 @@ def options(arguments: list[str]) -> dict[str, Any]:
 async def test_container_is_closed(client: Client) -> None:
     """No network, nothing to write, no rights, limits; not a word of the server's."""
     tools = client.tools()
-    answer = await tools.call("a chat", "python_execute", {"code": "hello"})
+    answer = await tools.call(
+        WorkspaceKey("", "a chat"), "python_execute", {"code": "hello"}
+    )
     await tools.close()
 
     assert json.loads(answer.text)["stdout"] == "hello"
@@ -147,14 +150,14 @@ async def test_packages_can_only_be_read(client: Client) -> None:
     await tools.close()
 
     [(arguments, _)] = client.told()
-    assert options(arguments)["--volume"].endswith("/packages:/packages:ro")
+    assert options(arguments)["--volume"].endswith(":/packages:ro")
 
 
 @only_docker
 async def test_cancelled_call_removes_the_container(client: Client) -> None:
     """To end the client alone would leave it running."""
     tools = client.tools()
-    call = tools.call("a chat", "python_execute", {"code": "endless"})
+    call = tools.call(WorkspaceKey("", "a chat"), "python_execute", {"code": "endless"})
     task = asyncio.create_task(call)
     await until((client.folder / "pid").exists)
 

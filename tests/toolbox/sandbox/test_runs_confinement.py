@@ -11,6 +11,7 @@ import pytest
 from sandboxes.pretended import CONFINED, Pretended, answering
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.workspaces import WorkspaceKey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -85,7 +86,9 @@ async def test_without_a_sandbox_nothing_runs() -> None:
     backend = Pretended("", missing="none")
     tools = SandboxTools(make_backends=lambda _: [backend])
 
-    answer = await tools.call("a chat", "python_execute", {"code": "1"})
+    answer = await tools.call(
+        WorkspaceKey("", "a chat"), "python_execute", {"code": "1"}
+    )
 
     assert answer.text == "Error: There is no sandbox on this server."
     assert backend.cells == []

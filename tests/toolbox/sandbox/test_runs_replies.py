@@ -9,6 +9,7 @@ from sandboxes.pretended import Pretended, confined_answering
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
 from toolbox.sandbox.tools import SandboxResult, SandboxTools
+from toolbox.sandbox.workspaces import WorkspaceKey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -145,7 +146,9 @@ async def called(answer: object, rest: bytes = b"") -> SandboxResult:
     """Call a tool of a sandbox that gives an answer."""
     backends = [Pretended(confined_answering(answer, rest))]
     tools = SandboxTools(LIMITS, make_backends=lambda _: backends)
-    result = await tools.call("a chat", "python_execute", {"code": ""})
+    result = await tools.call(
+        WorkspaceKey("", "a chat"), "python_execute", {"code": ""}
+    )
     await tools.close()
     return result
 

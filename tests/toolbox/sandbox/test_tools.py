@@ -14,6 +14,9 @@ import pytest
 
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
+from toolbox.sandbox.backend import MEBIBYTE
+from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.workspaces import WorkspacePool
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -162,11 +165,44 @@ async def test_changed_file_comes_back(chat: Chat) -> None:
 
 
 async def test_only_some_files_are_handed_out(chat: Chat) -> None:
-    """The rest stays in the workspace, and the model knows."""
+    """The rest stays in the workspace, and the model knows how many there are."""
     ran = await chat.run("for n in range(30): open(f'{n:02}', 'w').write('x')")
 
     assert len(ran.answer.files) == TIGHT.returned_files
-    assert ran.told["note"] == "10 more are not listed."
+    assert ran.told["note"] == "20 more files are not shown."
+
+
+async def test_caches_are_no_results(chat: Chat) -> None:
+    """Nor do they count among the files that are not shown; they stay for later runs."""
+    folders = [".cache/pip", ".config/matplotlib", "src/__pycache__", "results"]
+
+    ran = await chat.run(
+        f"import os\nfor folder in {folders}:\n    os.makedirs(folder)\n"
+        "    for n in range(9): open(f'{folder}/{n}', 'w').write('x')\n"
+        "_ = open('module.pyc', 'w').write('x')"
+    )
+
+    assert [file.name for file in ran.answer.files] == [str(n) for n in range(9)]
+    assert "note" not in ran.told
+    kept = await chat.file("list", path=".config/matplotlib")
+    assert '"0"' in kept.text
+
+
+async def test_workspace_that_outgrows_new_limits_is_emptied(chat: Chat) -> None:
+    """The model is told why, and the next call works."""
+    workspaces = WorkspacePool()
+    small = TIGHT._replace(disk=MEBIBYTE, file=MEBIBYTE)
+    before = replace(chat, tools=SandboxTools(TIGHT, workspaces=workspaces))
+    after = replace(chat, tools=SandboxTools(small, workspaces=workspaces))
+    await before.run("_ = open('large', 'wb').write(bytes(3 << 20))")
+
+    emptied = (await after.run("1")).answer.text
+
+    assert "an administrator has lowered its limits. It is empty now." in emptied
+    assert await after.still_works()
+    await before.tools.close()
+    await after.tools.close()
+    await workspaces.close()
 
 
 async def test_workspace_lasts_but_nothing_else(chat: Chat) -> None:
@@ -311,7 +347,7 @@ async def test_wrong_arguments_are_said(
     chat: Chat, name: str, arguments: dict[str, Any], said: str
 ) -> None:
     """Whoever calls need not have checked them."""
-    answer = await chat.tools.call("a chat", name, arguments)
+    answer = await chat.tools.call(chat.key, name, arguments)
 
     assert (answer.text, answer.failed) == (f"Error: {said}", True)
 
@@ -403,7 +439,7 @@ async def test_attached_file_is_there_once(chat: Chat) -> None:
         return content
 
     for _ in range(2):
-        received = await chat.tools.receive(chat.name, "f-1", "../a/da\nta.bin", read)
+        received = await chat.tools.receive(chat.key, "f-1", "../a/da\nta.bin", read)
         assert not received.failed, received.text
     ran = await chat.run("open('da_ta.bin', 'rb').read() == bytes(range(256))")
 
@@ -418,7 +454,7 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
     async def read() -> bytes | str:
         return next(answers)
 
-    told = [await chat.tools.receive(chat.name, "f-1", "a.txt", read) for _ in range(3)]
+    told = [await chat.tools.receive(chat.key, "f-1", "a.txt", read) for _ in range(3)]
 
     assert [answer.text for answer in told[:2]] == ["Error: It is gone."] * 2
     assert (await chat.run("open('a.txt').read()")).result == "rain"
@@ -433,7 +469,7 @@ async def test_stopped_call_leaves_the_file_to_the_next(chat: Chat) -> None:
         await asyncio.sleep(0)  # the call is cancelled here, or in its run
         return b"rain"
 
-    call = chat.tools.receive(chat.name, "f-1", "a.txt", read)
+    call = chat.tools.receive(chat.key, "f-1", "a.txt", read)
     task = asyncio.create_task(call)
     await reading.wait()
     await asyncio.sleep(0)
@@ -442,5 +478,5 @@ async def test_stopped_call_leaves_the_file_to_the_next(chat: Chat) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert not (await chat.tools.receive(chat.name, "f-1", "a.txt", read)).failed
+    assert not (await chat.tools.receive(chat.key, "f-1", "a.txt", read)).failed
     assert (await chat.run("open('a.txt').read()")).result == "rain"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sandboxes.real import TIGHT, Chat, sandboxed, sandboxed_processes
-from toolbox.sandbox.backend import MEBIBYTE
+from toolbox.sandbox.backend import MEBIBYTE, SharedLimits
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -90,7 +90,7 @@ BEGUN = "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(1
 async def test_what_never_ends_is_stopped() -> None:
     """All at once; nobody is left of any, each chat goes on, what was done is kept."""
     async with sandboxed(
-        TIGHT._replace(seconds=5.0, concurrency=len(ENDLESS) + 1)
+        TIGHT._replace(seconds=5.0), shared=SharedLimits(runs=len(ENDLESS) + 1)
     ) as first:
         chats = [replace(first, name=name) for name in ENDLESS]
         busy = replace(first, name="busy")

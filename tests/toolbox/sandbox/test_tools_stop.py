@@ -5,15 +5,16 @@ import ctypes
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from sandboxes.real import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
-from toolbox.sandbox.backend import SandboxLimits, SandboxProcess
+from toolbox.sandbox.backend import SandboxLimits, SandboxProcess, SharedLimits
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
+from toolbox.sandbox.workspaces import WorkspacePool
 from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -165,6 +166,22 @@ class MeetingCell:
         self._meeting.open -= 1
 
 
+async def test_endless_calls_of_one_user_delay_nobody_else() -> None:
+    """However many chats they come from; those of the other user take their time."""
+    async with sandboxed() as chat:
+        greedy = [replace(chat, name=str(n), user="greedy") for n in range(12)]
+        endless = [asyncio.create_task(one.run(ENDLESS)) for one in greedy]
+        await until(lambda: len(sandboxed_processes()) >= 2 * INSIDE)
+
+        other = replace(chat, name="other", user="patient")
+        assert (await other.run("6 * 7")).result == 42
+
+        assert not any(task.done() for task in endless)
+        for task in endless:
+            task.cancel()
+        await asyncio.gather(*endless, return_exceptions=True)
+
+
 FORK = """
 import os, signal
 children = 0
@@ -185,8 +202,8 @@ async def test_many_at_once_stay_within_their_limits(chats: int, at_once: int) -
     """Each run has as many processes as if it were alone; no more runs than allowed."""
     bubblewrap = BubblewrapBackend(find_interpreters()[-1])
     meeting = Meeting(1, bubblewrap)
-    limits = TIGHT._replace(concurrency=at_once)
-    tools = SandboxTools(limits, "", print, lambda _: [meeting])
+    workspaces = WorkspacePool(SharedLimits(runs=at_once))
+    tools = SandboxTools(TIGHT, "", print, lambda _: [meeting], workspaces)
     assert await tools.specs()
     meeting.expected = at_once
     meeting.met = asyncio.Event()
@@ -194,6 +211,7 @@ async def test_many_at_once_stay_within_their_limits(chats: int, at_once: int) -
     runs = [Chat(tools, str(number)).run(FORK) for number in range(chats)]
     results = [ran.result for ran in await asyncio.gather(*runs)]
     await tools.close()
+    await workspaces.close()
 
     assert results == [TIGHT.processes - 1] * chats
     assert meeting.most == at_once

@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from event_loops.skipping_loop import run_skipping
-from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.backend import SharedLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply
 from toolbox.sandbox.workspaces import (
     SandboxClosed,
     SandboxFile,
     Workspace,
+    WorkspaceKey,
     WorkspacePool,
 )
 
-LIMITS = SandboxLimits(disk=10, idle_seconds=60.0, chats=3)
+LIMITS = SharedLimits(workspaces=3, workspaces_per_user=3, idle_seconds=60.0)
+MAX_BYTES = 10
 
 
 @pytest.fixture(autouse=True)
@@ -27,15 +29,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def key_of(chat: str) -> WorkspaceKey:
+    """Return the key of a chat, given as `user/chat` or as a chat of one user."""
+    user, _, name = chat.rpartition("/")
+    return WorkspaceKey(user, name)
+
+
 async def keep(
     workspaces: WorkspacePool, chat: str, text: bytes
 ) -> tuple[SandboxFile, ...]:
     """Let a run of a chat end with a workspace, whose bytes are one file."""
-    async with workspaces.acquire(chat) as workspace:
+    async with workspaces.acquire(key_of(chat)) as workspace:
         with workspace.open_spool() as spool:
             spool.write_bytes(b"answer\nmanifest\n" + text)
             files = workspace.export_files(
-                spool, [FileSlice("dir/a.txt", 16, len(text))]
+                spool, [FileSlice("dir/a.txt", 16, len(text))], MAX_BYTES
             )
             workspace.store_archive(spool, SandboxReply({}, 7))
             return files
@@ -43,7 +51,7 @@ async def keep(
 
 async def kept(workspaces: WorkspacePool, chat: str) -> bytes | None:
     """Return what the next run of a chat would be given."""
-    async with workspaces.acquire(chat) as workspace:
+    async with workspaces.acquire(key_of(chat)) as workspace:
         if workspace.archive is None:
             return None
         return workspace.archive.path.read_bytes()[workspace.archive.start :]
@@ -56,7 +64,7 @@ def test_last_workspace_is_kept(folder: Path) -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"old")
         await keep(workspaces, "a", b"new")
-        async with workspaces.acquire("a") as workspace:
+        async with workspaces.acquire(key_of("a")) as workspace:
             with workspace.open_spool() as spool:
                 spool.write_bytes(b"refused\n")
                 workspace.store_archive(spool, SandboxReply({}, None))
@@ -104,7 +112,7 @@ def test_lent_workspace_is_not_idle(folder: Path) -> None:
         await keep(workspaces, "a", b"a")
 
         async def use() -> None:
-            async with workspaces.acquire("a"):
+            async with workspaces.acquire(key_of("a")):
                 await asyncio.sleep(100)
                 assert b"manifest\na" in b"".join(contents(folder))
 
@@ -119,15 +127,42 @@ def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
 
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
-        async with workspaces.acquire("lent"):
+        async with workspaces.acquire(key_of("lent")):
             for chat in "abc":
                 await keep(workspaces, chat, b"x")
             assert await kept(workspaces, "b") == b"manifest\nx"
             await keep(workspaces, "", b"x")
 
-            assert folders(folder) == LIMITS.chats
+            assert folders(folder) == LIMITS.workspaces
             assert await kept(workspaces, "b") == b"manifest\nx"
             assert await kept(workspaces, "a") is None
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+@pytest.mark.parametrize(
+    ("per_user", "chats", "gone"),
+    [
+        pytest.param(3, ["u/1", "u/2", "other/1", "u/3"], ["u/1"], id="of the server"),
+        pytest.param(3, ["other/1", "u/1", "u/2", "u/3"], ["u/1"], id="of the most"),
+        pytest.param(2, ["u/1", "u/2", "u/3"], ["u/1"], id="of a user"),
+        pytest.param(3, ["a/1", "b/1", "c/1", "d/1"], ["a/1"], id="of equals"),
+    ],
+)
+def test_user_with_the_most_loses_the_oldest(
+    per_user: int, chats: list[str], gone: list[str]
+) -> None:
+    """Chats of one user cannot push out those of others, however old these are."""
+
+    async def scene() -> None:
+        limits = LIMITS._replace(workspaces_per_user=per_user)
+        workspaces = WorkspacePool(limits)
+        for chat in chats:
+            await keep(workspaces, chat, b"x")
+
+        lost = [chat for chat in chats if not workspaces.has_workspace(key_of(chat))]
+        assert lost == gone
         await workspaces.close()
 
     run_skipping(scene())
@@ -153,7 +188,7 @@ def test_closing_removes_everything(folder: Path) -> None:
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
-        async with workspaces.acquire("a"):
+        async with workspaces.acquire(key_of("a")):
             closing = asyncio.create_task(workspaces.close())
             await asyncio.sleep(0)
             waiting = asyncio.create_task(kept(workspaces, "a"))
@@ -184,10 +219,12 @@ def test_names_are_only_for_people(name: str, shown: str) -> None:
 
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
-        async with workspaces.acquire("a") as workspace:
+        async with workspaces.acquire(key_of("a")) as workspace:
             with workspace.open_spool() as spool:
                 spool.write_bytes(b"x")
-                [file] = workspace.export_files(spool, [FileSlice(name, 0, 1)])
+                [file] = workspace.export_files(
+                    spool, [FileSlice(name, 0, 1)], MAX_BYTES
+                )
                 assert file.name == shown
                 assert file.path.name.isdigit()
         await workspaces.close()
@@ -277,11 +314,11 @@ def test_folder_that_another_server_sweeps_is_no_failure(
 
 def test_files_without_bytes_are_bounded(tmp_path: Path) -> None:
     """They need no disk, so their number is the limit; so it is for what was received."""
-    workspace = Workspace(tmp_path, LIMITS)
+    workspace = Workspace(tmp_path)
     spool = tmp_path / "spool"
     spool.touch()
     for number in range(1100):
-        workspace.export_files(spool, [FileSlice("empty", 0, 0)])
+        workspace.export_files(spool, [FileSlice("empty", 0, 0)], MAX_BYTES)
         workspace.add_received(f"file-{number}")
 
     assert len(workspace._files) == len(workspace.received) == 1000

@@ -1,0 +1,45 @@
+"""Who may run when: the runs of a server, and those of each of its users."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from toolbox.sandbox.backend import SharedLimits
+
+
+class _UserQueue:
+    """The runs of one user: those that are under way, and those that wait."""
+
+    def __init__(self, max_runs: int) -> None:
+        self.turns = asyncio.Semaphore(max_runs)
+        self.members = 0
+
+
+class RunQueue:
+    """Lets as many runs begin as the server and the user may have at once.
+
+    A user waits behind their own runs first. So each user has no more than
+    `runs_per_user` in the line of the server, however many calls they make.
+    """
+
+    def __init__(self, limits: SharedLimits) -> None:
+        """Nobody waits yet."""
+        self._limits = limits
+        self._server_turns = asyncio.Semaphore(limits.runs)
+        self._users: dict[str, _UserQueue] = {}
+
+    @asynccontextmanager
+    async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until a run of `user` may begin; it ends with the context."""
+        queue = self._users.get(user)
+        if queue is None:
+            queue = _UserQueue(self._limits.runs_per_user)
+            self._users[user] = queue
+        queue.members += 1
+        try:
+            async with queue.turns, self._server_turns:
+                yield
+        finally:
+            queue.members -= 1
+            if queue.members == 0:
+                del self._users[user]
