@@ -246,9 +246,6 @@ async def read_file(
         return None
 
 
-<<<<<<< HEAD
-_MAX_SIDE_PIXELS = 2048
-=======
 class RetrievedText(NamedTuple):
     """What the host wrote into a chat of all its sources, and what is to stay of it."""
 
@@ -280,8 +277,7 @@ async def retrieved_text(
     )
 
 
-_LONGEST_SIDE = 2048
->>>>>>> files
+_MAX_SIDE_PIXELS = 2048
 """The API itself scales larger pictures down to about that."""
 
 _MAX_PIXELS = 50_000_000

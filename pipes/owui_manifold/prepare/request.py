@@ -37,11 +37,8 @@ from owui_manifold.prepare.hosted_tools import (
     hosted_tools,
     offer_tools,
 )
-<<<<<<< HEAD
-from owui_manifold.prepare.remote_rules import rule_without_rules
-=======
 from owui_manifold.prepare.python_files import PythonFile
->>>>>>> files
+from owui_manifold.prepare.remote_rules import rule_without_rules
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 from shells.compaction import compaction_settings
