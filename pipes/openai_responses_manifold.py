@@ -96,13 +96,17 @@ from weakref import WeakValueDictionary
 import aiohttp
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SkipValidation,
+    StrictBool,
+    StrictStr,
     TypeAdapter,
     ValidationError,
     field_validator,
 )
+from pydantic.alias_generators import to_camel
 
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
@@ -1306,6 +1310,8 @@ class ToolKind(NamedTuple):
     """Answers cite what it found."""
     fee: float = 0
     """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -1376,6 +1382,9 @@ _KINDS = (
         },
         least={"container": {"type": "auto"}},
         include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
     ),
     ToolKind(
         "image_generation",
@@ -1505,6 +1514,18 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 def call_fee(item: JsonObject) -> float:
     """Return the US dollars that a call of a hosted tool costs beside its tokens."""
     return maker_of(item).fee if kind_of(item).is_call else 0
+
+
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -1750,10 +1771,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     paired = _find_pairs(items)
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and index not in paired:
-            has_lost_call = True
-            continue
-        if kind in _OUTPUTS and index not in paired:
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
@@ -2081,6 +2100,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 
@@ -2091,7 +2121,10 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
+    """Return the cost of a run: its responses, searches and containers of code.
+
+    None if it is unknown.
+    """
     cost = 0.0
     for usage in usages:
         tokens = _cost_of_tokens(usage, facts, today)
@@ -2100,7 +2133,8 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(call_fee(item) for item in output)
+    items = list(output)
+    return cost + sum(call_fee(item) for item in items) + container_fees(items)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -4003,36 +4037,6 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
-    """Return the items that are sent, each with the name of what it was made of.
-
-    Repairs of requests are not applied here. Calls and outputs stay in pairs.
-    """
-    rows = _rows_of(items)
-    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
-    if not own:
-        return rows
-    changes = _join_changes(rows, own)
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
 class _JoinedChanges(NamedTuple):
     """What several repairs do to the items of a chat, by the names of the items."""
 
@@ -4044,6 +4048,43 @@ class _JoinedChanges(NamedTuple):
     def keep_words_of(self, item: Item) -> bool:
         """Say whether an item is a part of a call that is sent as words."""
         return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    rows = _rows_of(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return rows
+    sent = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
+
+
+def _apply_changes(
+    rows: Iterable[NamedItem], changes: _JoinedChanges
+) -> list[NamedItem]:
+    """Return the items with what the repairs change; half pairs are still there."""
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
+        else:
+            sent.append(row)
+    return sent
+
+
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
 
 
 def _join_changes(
@@ -5018,6 +5059,9 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
 }
 """Fields that Chat Completions has beside the API's objects, and their names there."""
 
+_MAX_FORMAT = 300_000
+"""As `json_size` counts, like the schema of a tool. A user can store a format with a
+model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -5109,6 +5153,10 @@ def _with_schema(given: dict[str, Any]) -> Any:
 def _read_format(name: str, value: object) -> dict[str, Any]:
     """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
+    try:
+        json_size(form, _MAX_FORMAT)
+    except JsonTooLarge:
+        raise parameter_error(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
@@ -6935,7 +6983,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str
@@ -6963,12 +7011,32 @@ class Trace(NamedTuple):
     cache: JsonObject = MappingProxyType({})
 
 
+class HiddenMessage(NamedTuple):
+    """A message of the model that is sent again but shown to nobody."""
+
+    output_index: int
+    item: Item
+
+
+class RunWork(NamedTuple):
+    """What a run took that people see as several rounds.
+
+    `seconds` are those of the model and of tools, without the time of people.
+    """
+
+    rounds: int
+    tool_calls: int
+    seconds: float
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
+    `window_share` is how full the model's context window is, in percent.
+    `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
     ending: Ending
@@ -6979,6 +7047,9 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    window_share: int = 0
+    work: RunWork | None = None
+    metadata: JsonObject = MappingProxyType({})
 
 
 class ModelAnswer(NamedTuple):
@@ -7021,7 +7092,7 @@ class ModelAnswer(NamedTuple):
         return "\n\n".join(message_text(message) for message in messages)
 
 
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
@@ -7444,10 +7515,11 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _HttpResponse:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -7608,6 +7680,13 @@ class _Certificates(NamedTuple):
     context: ssl.SSLContext
 
 
+class EncodedBody(NamedTuple):
+    """A body that is no JSON object, and its media type."""
+
+    content: bytes
+    media_type: str
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
@@ -7637,9 +7716,9 @@ class Connections:
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any] | None,
+        payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
@@ -7647,7 +7726,12 @@ class Connections:
         server; to close a response that was read to its end has no effect. A
         redirection is a refusal, because the key would be sent along.
         """
-        body = None if payload is None else await _encode(payload)
+        headers = endpoint.headers()
+        if isinstance(payload, EncodedBody):
+            body: bytes | None = payload.content
+            headers["Content-Type"] = payload.media_type
+        else:
+            body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
@@ -7657,13 +7741,13 @@ class Connections:
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
-                headers=endpoint.headers(),
+                headers=headers,
                 ssl=self._trusted(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
+                answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if body is None:  # a GET that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
@@ -8107,19 +8191,29 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    for key in ("id", "status"):
+        if item.get(key):
+            fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+        fields["action"] = _without_sources(item["action"])
     # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
+
+
+def _without_sources(action: JsonObject) -> Item:
+    """Return the action of a search without its sources and without nulls."""
+    return {
+        key: value
+        for key, value in action.items()
+        if key != "sources" and value is not None
+    }
 
 
 def _new_id(own: str) -> str:
@@ -8291,6 +8385,86 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
 def _was_in_vain(trial: Trial, following: Trial) -> bool:
     is_same_refusal = trial.error == following.error
     return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.uploads
+#
+# Uploads files to the Files API, from where code containers get them.
+#
+# An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
+# --------------------------------------------------------------------------------------
+
+
+UPLOAD_SECONDS = 86_400
+"""How long an uploaded file lives: a day. The API takes an hour to 30 days (guide "API
+reference", "Upload file")."""
+
+
+class Upload(NamedTuple):
+    """A file to upload."""
+
+    name: str
+    content: bytes
+
+
+async def upload_file(
+    endpoint: Endpoint, connections: Connections, file: Upload, deadlines: Deadlines
+) -> str:
+    """Upload a file for code containers; return the id that it gets.
+
+    Raises the same errors as `Connections.request`.
+    """
+    body = _multipart_body(file, _upload_fields(endpoint))
+    async with connections.request(endpoint, "/files", body, deadlines) as answer:
+        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
+    if not file_id:
+        raise UnreadableAnswer(UNREADABLE.sentence, UNREADABLE.fault)
+    return file_id
+
+
+def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
+    """Return the fields beside the file.
+
+    Azure does not know the purpose `user_data`; its guide "Responses API" uses
+    `assistants` instead.
+    """
+    return {
+        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "expires_after[anchor]": "created_at",
+        "expires_after[seconds]": str(UPLOAD_SECONDS),
+    }
+
+
+def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
+    """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
+    boundary = hex_digest(f"{file.name} {len(file.content)}")
+    while boundary.encode() in file.content:
+        boundary = hex_digest(boundary)
+    lines: list[bytes] = []
+    for name, value in fields.items():
+        lines += [
+            f"--{boundary}".encode(),
+            f'Content-Disposition: form-data; name="{name}"'.encode(),
+            b"",
+            value.encode(),
+        ]
+    lines += [
+        f"--{boundary}".encode(),
+        f'Content-Disposition: form-data; name="file"; '
+        f'filename="{_quoted_name(file.name)}"'.encode(errors="replace"),
+        b"Content-Type: application/octet-stream",
+        b"",
+        file.content,
+        f"--{boundary}--".encode(),
+        b"",
+    ]
+    return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
+
+
+def _quoted_name(name: str) -> str:
+    """Return a file's name as browsers write it into a header (HTML, "Form data")."""
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 # --------------------------------------------------------------------------------------
@@ -8553,16 +8727,25 @@ class GrowingParts:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
         for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
+            rests += self._end_numbered(part, text, strays[part[0]])
         return rests
+
+    def _end_numbered(
+        self, part: TextPlace, text: str, strays: deque[TextPlace]
+    ) -> list[Rest]:
+        """Return what is still to be shown of one part of the finished item.
+
+        `strays` are parts of its kind whose numbers the item does not have, in their
+        order. Those that this text accounts for are removed.
+        """
+        own = [part] if part in self._deltas else []
+        is_known = bool(own or strays)
+        matched, shown = self._match(chain(own, strays), text)
+        for _ in matched[len(own) :]:
+            strays.popleft()
+        if strays and not own and not matched:
+            strays.popleft()  # it contradicts this text, and belongs to no other
+        return self._rest(part, text, shown, is_known=is_known)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
@@ -8769,7 +8952,7 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
+        """Show a delta; the next one of the same part needs no search for its item."""
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
@@ -8893,7 +9076,7 @@ def _has_fields(item: Item) -> bool:
 
 
 def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
+    """Return an item without ids that are not texts, because ids are keys here."""
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
@@ -8922,7 +9105,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
+    """Return how many items the API left out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -8933,11 +9116,15 @@ def _removals(transformations: object) -> Mapping[str, int]:
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
-    Another client cancelled it: after our own cancellation no answer is read.
+    One that is `cancelled` was cancelled by another client: after our own cancellation
+    no answer is read.
     """
     details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+    if status == "incomplete":
+        return ending_of_incomplete(as_text(details.get("reason")))
+    if status == "cancelled":
+        return ending_of_incomplete(status)
+    return COMPLETED
 
 
 # --------------------------------------------------------------------------------------
@@ -9020,20 +9207,9 @@ class Attempts:
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
-            self.error: ResponsesError | None = None
-            self.has_shown = False
-            self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
+            async with aclosing(self._attempt()) as events:
+                async for event in events:
+                    yield event
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -9041,7 +9217,7 @@ class Attempts:
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
-            for event in (*self._end_thought(), *held):
+            for event in (*self._end_thought(), *self._held):
                 yield event
         self._end_if_used_up()
         yield ModelAnswer(
@@ -9053,6 +9229,26 @@ class Attempts:
             trace=self.trace,
             has_shown=self.has_shown,
         )
+
+    async def _attempt(self) -> RunEvents:
+        """Send the request once; yield what is shown of its answer.
+
+        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
+        part of it.
+        """
+        self.error: ResponsesError | None = None
+        self.has_shown = False
+        self._thinks = False
+        self._held: list[RunEvent] = []
+        try:
+            async with aclosing(self._send(self.request)) as events:
+                async for event in events:
+                    for shown in self._visible(event):
+                        yield shown
+        except ResponsesError as caught:
+            self.error = caught
+        if self.response.usage:
+            self.usages.append(self.response.usage)
 
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
@@ -9071,27 +9267,30 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
+    def _visible(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown now; the rest waits for the first visible event.
 
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the beginning of a
+        thought is shown at once, and once: people see that the model is at work.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
+        is_first_event = not self._held
+        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
             if self._thought is None:
                 self._thought = event
-            if self._thought.output_index == event.output_index:
                 self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
+                return [event]
+            if self._thought.output_index == event.output_index:
+                # A new attempt thinks again: the thought on the page goes on.
+                self._thinks = True
+                return []
+        self._held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown = [*self._end_thought(), *held]
-        held.clear()
+        shown = [*self._end_thought(), *self._held]
+        self._held = []
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
@@ -9206,8 +9405,10 @@ _STANDARD_TIER = (
 )
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+_MAX_WAIT_FOR_ID = 60.0
+_FETCHING_REST = (
+    "The connection to the model was lost: fetching the rest of the answer."
+)
 
 
 class _Background:
@@ -9215,9 +9416,10 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_is_polling` says whether the next request is
-    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
-    response that does not exist any more.
+    ended; both are -1 before the first. `_error` is that of the last request.
+    `_is_polling` says whether the next request is for the response itself, not for its
+    stream. `_is_cancelled` is set once, also for a response that does not exist any
+    more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -9226,6 +9428,7 @@ class _Background:
         self._response_id: asyncio.Future[str] = loop.create_future()
         self._last_sequence = -1
         self._last_seen_sequence = -1
+        self._error: ResponsesError | None = None
         self._failures = 0
         self._resumable = True
         self._is_polling = False
@@ -9262,31 +9465,37 @@ class _Background:
         path = "/responses"
         try:
             while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                if self._is_over(error):
+                async with aclosing(self._request(path, payload)) as events:
+                    async for event in events:
+                        yield event
+                if self._is_over(self._error):
                     break
                 has_news = self._last_sequence != self._last_seen_sequence
                 self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(error, has_news)
+                wait = self._wait_after(self._error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
-                    yield Status(_BROKE)
+                    yield Status(_FETCHING_REST)
                 await asyncio.sleep(wait)
                 path = self._next_path()
                 payload = None
         finally:
             self._abandon()
+
+    async def _request(self, path: str, payload: dict[str, Any] | None) -> RunEvents:
+        """Send one request and yield its run events; `_error` says why it failed."""
+        self._error = None
+        part = _stream_response(path, payload, self._attempts, self)
+        try:
+            first = await self._first_event(part)
+            async with aclosing(part) as events:
+                if first is not None:
+                    yield first
+                async for event in events:
+                    yield event
+        except ResponsesError as caught:
+            self._error = caught
 
     def _is_over(self, error: ResponsesError | None) -> bool:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
@@ -9309,7 +9518,7 @@ class _Background:
         """Return the first event of `part`, None if it has none.
 
         A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
+        is read until there is one.
         """
         if self._response_id.done():
             return await anext(part, None)
@@ -9324,7 +9533,7 @@ class _Background:
         """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
             {first, self._response_id},
-            timeout=_LONGEST_WAIT_FOR_ID,
+            timeout=_MAX_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
         first.cancel()
@@ -9384,15 +9593,13 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
+    that is still in progress yields nothing. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
     state = attempts.response
-    deadlines = attempts.deadlines
-    deadlines.start_attempt()
+    attempts.deadlines.start_attempt()
     async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
+        attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
@@ -9400,27 +9607,91 @@ async def _stream_response(
             for event in _whole_events(response, state, background):
                 yield event
             return
-        decoder = EventStreamDecoder()
+        reader = _StreamReader(answer, attempts, background)
         while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
+            events, malformed = await reader.read_batch()
             for event in events:
                 yield event
             if malformed:
                 raise malformed
-            last = events[-1] if events else None
-            if isinstance(last, TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        rest = await answer.drain()
-        for event in _late_events(rest, decoder, state, background):
+            await reader.gather_deltas(events)
+        for event in await reader.read_reason():
             yield event
+
+
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
+
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
+    """
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        attempts: Attempts,
+        background: _Background | None,
+    ) -> None:
+        self._answer = answer
+        self._attempts = attempts
+        self._background = background
+        self._decoder = EventStreamDecoder()
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Wait for bytes; return their run events, up to one that cannot be read."""
+        chunk = await self._answer.read_any()
+        self._attempts.count_bytes(chunk)
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        if batch:
+            self._attempts.deadlines.event_arrived()
+        return self._feed(batch)
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._attempts.limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._attempts.response.refusal is None:
+            return []
+        batch = [*self._decoder.feed(rest), *self._decoder.close()]
+        events, _ = self._feed(batch)
+        return events
+
+    def _feed(
+        self, batch: Sequence[ServerSentEvent]
+    ) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Return the run events of `batch`, up to the first event that cannot be read."""
+        read: list[StreamEvent] = []
+        malformed: MalformedEvent | None = None
+        try:
+            for wire_event in batch:
+                parsed = parse_event(wire_event)
+                if self._background is None or self._background.is_new(wire_event):
+                    read.append(parsed)
+        except MalformedEvent as error:
+            malformed = error
+        run_events: list[RunEvent] = []
+        for event in join_deltas(read):
+            run_events += self._attempts.response.feed(event)
+        return run_events, malformed
 
 
 def _whole_events(
@@ -9433,53 +9704,6 @@ def _whole_events(
     if status in ("queued", "in_progress"):
         return []
     return state.feed(FinalResponse(status, response))
-
-
-def _late_events(
-    rest: bytes,
-    decoder: EventStreamDecoder,
-    state: ResponseState,
-    background: _Background | None,
-) -> list[RunEvent]:
-    """Return the run events behind the last event of a refused stream: its reason.
-
-    Nothing else of an answer that has ended is read.
-    """
-    if state.refusal is None:
-        return []
-    batch = [*decoder.feed(rest), *decoder.close()]
-    events, _ = _batch_events(batch, state, background)
-    return events
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for wire_event in batch:
-            parsed = parse_event(wire_event)
-            if background is None or background.is_new(wire_event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    run_events: list[RunEvent] = []
-    for event in join_deltas(read):
-        run_events += state.feed(event)
-    return run_events, malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
@@ -9535,10 +9759,12 @@ def _may_run(error: ResponsesError | None) -> bool:
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
-_DEEPEST_ARGUMENT = 40
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
+"""The work of a comparison in addition to what it reads."""
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -9556,11 +9782,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
@@ -9581,7 +9806,7 @@ class _SchemaCheck(NamedTuple):
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
@@ -9615,18 +9840,30 @@ class _SchemaCheck(NamedTuple):
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
+        if isinstance(value, Mapping):
+            yield from self._properties(value, node, path)
+        elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
                 yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
+
+    def _properties(
+        self, value: JsonObject, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield the listed properties that an object has, with schemas and paths.
+
+        A lenient check skips the nulls of optional ones.
+        """
+        properties = node.get("properties") or {}
+        required = set(node.get("required") or ())
+        for name in properties:
+            if name not in value:
+                continue
+            may_be_null = self.lenient and name not in required
+            if value[name] is not None or not may_be_null:
+                yield value[name], properties[name], _joined(path, name)
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -9699,12 +9936,19 @@ def check_arguments(
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    if isinstance(value, Mapping):
+        return _drop_property_nulls(value, forms, check, depth)
+    items = {"allOf": [form["items"] for form in forms if "items" in form]}
+    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+
+
+def _drop_property_nulls(
+    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
+) -> dict[Any, Any]:
+    """Return an object without nulls of optional properties that must not be null."""
     known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
@@ -9752,9 +9996,9 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 #
 # What a run may take, and what it has taken so far.
 #
-# A run that a host continues (it makes some calls and asks again with their outputs) goes
-# on from what the earlier rounds of the same answer took.
-# A task that a run gives away has a budget of its own, and counts for the run, too.
+# If the host makes some calls and asks again with their outputs, the new run continues
+# from what the earlier rounds of the same answer took. A task that a run delegates has a
+# budget of its own, and counts for the run as well.
 # --------------------------------------------------------------------------------------
 
 
@@ -9764,12 +10008,12 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
     `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit, unless it is the only one; then one
-    response without tools follows. `seconds` are those of the model and of the tools
-    that run here, without the time of people.
+    refused, so that the model hears of the limit; those of an only one are made. In
+    both cases one response without tools follows. `seconds` includes the model and the
+    tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -9788,11 +10032,11 @@ class EarlierSpending(NamedTuple):
 
 
 class Spending:
-    """The sums of a run against its budget.
+    """What a run has taken so far, compared with its budget.
 
-    `usages` are those of all responses, the earlier rounds together as the first one.
-    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
-    was last taken.
+    `usages` has one entry for each response; all earlier rounds together are the first
+    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
+    it was last taken. `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -9820,7 +10064,7 @@ class Spending:
             self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
-        """Count a response that is asked for; return its number, from 1."""
+        """Count a response that is requested; return its number, from 1."""
         self.rounds += 1
         return self.rounds
 
@@ -9886,20 +10130,20 @@ class Spending:
             self._started_at += self._now() - began
 
     def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the model may not call tools, if any."""
+        """Return the limit that keeps a response from calling tools, if any."""
         if number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the calls of a round are refused, if any."""
+        """Return the limit that refuses the calls of a round, if any."""
         is_last_of_many = number == self._budget.rounds > 1
         if is_last_of_many or number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def _spent_limit(self) -> SpentLimit | None:
-        """Return which of time and tokens is used up, also by the run above a task."""
+        """Return which of time and tokens is used up, here or in the run above a task."""
         if self._parent:
             limit = self._parent._spent_limit()
             if limit:
@@ -9912,7 +10156,7 @@ class Spending:
         return None
 
     def stop(self, ended: RunDone) -> None:
-        """End the run, the run above it and all tasks as soon as their calls have."""
+        """End the run, the run above it and all tasks once their running calls end."""
         if self._parent:
             self._parent.stop(ended)
         else:
@@ -9920,7 +10164,7 @@ class Spending:
 
     @property
     def stopped(self) -> RunDone | None:
-        """How a run was stopped that belongs to this answer; nothing may go on."""
+        """The end of a run of this answer that was stopped; then none continues."""
         return self._parent.stopped if self._parent else self._stop
 
 
@@ -9929,12 +10173,12 @@ class Spending:
 #
 # Calls of tools: who may run them, how they run, and what they return.
 #
-# The first approval rule that fits counts. A rule that fits only another name of the tool
-# counts, too, if it is stricter. Without an explicit approval a call is denied.
+# The first approval rule that matches a tool's name applies. A rule that matches only
+# another name of the tool applies as well if it is stricter. A call that needs an approval
+# and does not get one is denied.
 #
-# Every call gets an output. For each failure the model gets one of our sentences; the
-# text of an exception goes only to the log, because it may quote what the model must not
-# see.
+# Every call gets an output. For each failure the model gets one of our messages; the text
+# of an exception goes only to the log, because it may quote what the model must not see.
 # --------------------------------------------------------------------------------------
 
 
@@ -9952,6 +10196,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -9962,20 +10210,23 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        strictest = _first_fitting(self.rules, name) or self.default_rule
+        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        strictest = _first_match(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_fitting(rest, other_name) or "auto"
+            other_rule = _first_match(rest, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
         return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
+        """Return the message for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -9984,13 +10235,13 @@ class Approver:
         try:
             if self.ask and await self.ask(call_id, name, arguments):
                 return None
-        except Exception as error:  # nobody could be asked: no approval
+        except Exception as error:  # the dialog failed, which is no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
         return f"The user did not approve this call of {name}. Continue without it."
 
 
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
+def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return the value of the first pattern that matches a name."""
     for pattern, value in rows:
         if fnmatchcase(name, pattern):
             return value
@@ -10000,7 +10251,7 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
 class ToolResult(NamedTuple):
     """The result of a tool: an `output` for the model, and a `card`.
 
-    A card holds what the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows with it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -10009,7 +10260,7 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
+    """The tools of a request, by their own names or by those sent to the API."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -10019,12 +10270,12 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
+        A tool that passes calls on names another tool in its arguments. Returns None if
+        it names none.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
+        """Say whether a tool waits for a person; then it has no time limit."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
@@ -10038,11 +10289,11 @@ class CallLimits(NamedTuple):
     batch_seconds: float = 600.0
     characters: int = 100_000
     own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+    """Seconds by patterns of names; the first match replaces both limits above."""
 
     def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
+        """Return the limit that a tool has of its own, if any."""
+        return _first_match(self.own, name)
 
 
 class CallTexts(NamedTuple):
@@ -10093,8 +10344,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    With a `question`, a call that the host shows to a person, no call is made yet, and
-    none is shown: the run ends, and another one goes on with the person's answer.
+    A `question` is a call that the host shows to a person. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the person's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -10102,7 +10353,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to go on: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks a person."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -10115,8 +10366,7 @@ class CallJudge(Protocol):
     def holds_calls(self) -> bool:
         """Whether calls are shown only after the judgment.
 
-        A host that runs every call which it sees must see none that may need an
-        approval.
+        A host that runs every call it sees must not see one before it is approved.
         """
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
@@ -10127,8 +10377,8 @@ class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
-    for others. Without a `judge` every call is made that the approver allows.
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
+    host. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
@@ -10148,18 +10398,28 @@ def output_item(call: Item, answer: ToolResult) -> Item:
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
+def tool_error(message: str) -> ToolResult:
+    """Return the result of a failed call, as a message for the model."""
+    return ToolResult(f"Error: {message}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
+    """A call that may run: its tool, and its checked arguments."""
 
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
     via: str = ""
+    """The tool that was called, if that passes the call on."""
+
+
+class _StartedCall(NamedTuple):
+    """A call whose task runs, or waits for its turn."""
+
+    item: Item
+    task: asyncio.Task[ToolResult]
+    has_own_time: bool
+    """Whether the time of the batch does not count for it."""
 
 
 async def run_calls(
@@ -10173,44 +10433,38 @@ async def run_calls(
     waiting one starts. Closing the generator cancels running calls.
     """
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    started: list[_StartedCall] = []
     try:
-        for call in calls:
-            checked = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], checked))
-            tasks[task] = _has_own_time(checked, toolset.limits)
+        for item in calls:
+            started.append(batch.start(item))
             await asyncio.sleep(0)
-        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
-            if has_own_time:
-                await asyncio.wait([task])
-            else:
-                await batch.wait(task)
-            if not task.done():
-                _cancel(other for other, is_apart in tasks.items() if not is_apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
+        for call in started:
+            await batch.wait(call)
+            if not call.task.done():
+                _cancel(other for other in started if not other.has_own_time)
+            yield call.item, _result_of(call, toolset.limits)
     finally:
-        _cancel(tasks)
+        _cancel(started)
 
 
-def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
-    """Say whether the time of the batch does not count for a call."""
-    if isinstance(call, ToolResult):
-        return False
-    return call.is_interactive or bool(limits.own_seconds(call.name))
+def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
+    """Return the result of a call; an error if the time of the batch is used up."""
+    if call.task.done() and not call.task.cancelled():
+        return call.task.result()
+    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
+    return tool_error(f"{_name(call.item)} {why}")
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
+def _cancel(calls: Iterable[_StartedCall]) -> None:
+    for call in calls:
+        call.task.cancel()
 
 
 class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
+    """The calls of a round.
+
+    One person is asked at a time. Meanwhile the time of the batch stops.
+    """
 
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
@@ -10219,16 +10473,27 @@ class _Batch:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
+    def start(self, item: Item) -> _StartedCall:
+        """Check a call and start its task."""
+        checked = _check_call(item, self._toolset.tools)
+        task = asyncio.create_task(self.answer(item["call_id"], checked))
+        has_own_time = False
+        if isinstance(checked, _ReadyCall):
+            own_seconds = self._toolset.limits.own_seconds(checked.name)
+            has_own_time = checked.is_interactive or bool(own_seconds)
+        return _StartedCall(item, task, has_own_time)
 
-        The time of a question is added back.
-        """
+    async def wait(self, call: _StartedCall) -> None:
+        """Wait until a call is done or the time of the batch is used up."""
+        task = call.task
+        if call.has_own_time:
+            await asyncio.wait([task])
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
+                # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
                     continue
             else:
@@ -10257,9 +10522,10 @@ class _Batch:
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return the call that will run, or the result of one that cannot.
+    """Return the call that will run, or the error for the model.
 
-    A tool that passes calls on is checked itself, then the tool that it names.
+    If a tool passes calls on, its own arguments are checked, then those of the tool
+    that it names.
     """
     name = _name(call)
     try:
@@ -10285,7 +10551,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments fit the tool's schema, else the model's error."""
+    """Return a call whose arguments match the tool's schema, or the error for the model."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -10304,7 +10570,11 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    """Return the result of a tool.
+
+    A tool that raises SystemExit, or cancels itself, has failed and does not end the
+    run. Only the cancellation of our own task does.
+    """
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
@@ -10327,13 +10597,19 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 def _cap_output(output: Any, characters: int) -> Any:
     """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+        return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
     return output[:half] + note + output[len(output) - half :]
+
+
+def _cap_part(part: Item, characters: int) -> Item:
+    """Return a part of an output, its text capped."""
+    if "text" not in part:
+        return part
+    return {**part, "text": _cap_output(part["text"], characters)}
 
 
 def _name(call: Item) -> str:
@@ -10363,6 +10639,55 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.requests.containers
+#
+# The code container of a request, and the uploaded files that it begins with.
+# --------------------------------------------------------------------------------------
+
+
+MAX_CONTAINER_FILES = 50
+"""The API takes no more (guide "Code Interpreter")."""
+
+_CODE = "code_interpreter"
+
+
+def has_new_container(tools: Sequence[Item]) -> bool:
+    """Say whether code runs in a container that the API opens by itself."""
+    return any(_opens_container(tool) for tool in tools)
+
+
+def with_container_files(
+    request: ResponsesRequest, file_ids: Sequence[str]
+) -> ResponsesRequest:
+    """Return a request whose new container begins with uploaded files.
+
+    The tool stands in the request, or in an item of a later turn.
+    """
+    if not file_ids:
+        return request
+    tools = [_with_files(tool, file_ids) for tool in request.tools or ()]
+    items = [_added_with_files(item, file_ids) for item in request.input]
+    return request.model_copy(update={"tools": tools or None, "input": items})
+
+
+def _opens_container(tool: Item) -> bool:
+    container = as_mapping(tool.get("container"))
+    return tool.get("type") == _CODE and container.get("type") == "auto"
+
+
+def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
+    if not _opens_container(tool):
+        return tool
+    return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
+
+
+def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": [_with_files(tool, file_ids) for tool in item["tools"]]}
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.turns
 #
 # What the turns of a chat change: tools, effort, text format. The chat only grows.
@@ -10377,6 +10702,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
 _MAX_STORED_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
+_MAX_UNPACKED_TURN = 900_000
+"""Bytes of JSON. The tools and the format of a request are limited to 800,000. What
+repeats itself packs into a thousandth, and each later question sends it unpacked."""
 _MAX_DECLARED_TOOLS = 128
 """Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
@@ -10400,17 +10728,26 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        text = json.dumps(self).encode()
+        if len(text) > _MAX_UNPACKED_TURN:
+            return ""
+        packed = b64encode(zlib.compress(text)).decode()
         return packed if len(packed) <= _MAX_STORED_TURN else ""
 
 
-def read_turn(wire: str) -> Turn | None:
+def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
     Earlier versions declared many tools that way. Such a chat resets, with the
-    tools as they are declared now.
+    tools as they are declared now. Raises JsonTooLarge for one that unpacks to more than
+    is stored, or than is left for its chat.
     """
-    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(b64decode(wire), _MAX_UNPACKED_TURN)
+    if unpacker.unconsumed_tail:
+        raise JsonTooLarge
+    unpacked_left.spend(len(text))
+    turn = Turn(*json.loads(text))
     tools = (turn.base or {}).get("tools", ())
     has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
     return None if has_namespaces else turn
@@ -10503,22 +10840,30 @@ def append_turns(
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
-    items = {
-        name: [item for item in turn.items if item_type(item) in kinds]
-        for name, turn in turns.items()
-    }
+    items: dict[str, list[Item]] = {}
+    added: list[Item] = []
+    for name, turn in turns.items():
+        items[name] = [item for item in turn.items if item_type(item) in kinds]
+        added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        offered = request.tools or ()
-        # A server's fields may be secret, so turns do not store it (`record_turn`).
-        servers = [tool for tool in offered if tool["type"] == "mcp"]
-        fields["tools"] = [*servers, *base["tools"]] or None
-        added = [item for group in items.values() for item in group]
-        declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+        fields |= _base_tools(request, base, added)
     return request.model_copy(update=fields), items
+
+
+def _base_tools(
+    request: ResponsesRequest, base: Item, added: Sequence[Item]
+) -> dict[str, Any]:
+    """Return the tools of the `base`, and a choice among those that are still offered."""
+    offered = request.tools or ()
+    # A server's fields may be secret, so turns do not store it (`record_turn`).
+    servers = [tool for tool in offered if tool["type"] == "mcp"]
+    tools = [*servers, *base["tools"]] or None
+    declared = declared_tools({"tools": tools, "input": added})
+    choice = _allow(request.tool_choice, offered, declared)
+    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
@@ -10685,13 +11030,13 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows no host: it gets frozen inputs and reports events. The
-# agents and the pipe run the same loop:
+# The loop knows no host: it gets frozen inputs and reports events. The agents and the
+# pipe run the same loop, round by round:
 #
-#     a provider answers a request        Attempts: the Responses API
-#     the judge decides about its calls   refused, left to the host, made here
-#     the calls that are made run         loop/tools.py
-#     the next request has their outputs
+#     a provider answers the request        loop/attempts.py: the Responses API
+#     a judge decides about its calls       refused, left to the host, or made here
+#     the calls that are made here run      loop/tools.py
+#     their outputs are added to the input  that is the next request
 #
 # At a limit of the budget the calls are refused, and the model answers once more without
 # tools. A run that ends with calls for the host, or with a question to a person, is
@@ -10700,7 +11045,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+_INTERRUPTED = "was not run: the answer that requested it was interrupted."
 
 
 class Provider(Protocol):
@@ -10716,7 +11061,7 @@ class Provider(Protocol):
 
 
 class RoundStarted(NamedTuple):
-    """The model is asked for a response; `may_call` says whether it may call tools."""
+    """A response is requested; `may_call` says whether the model may call tools."""
 
     number: int
     may_call: bool
@@ -10725,8 +11070,8 @@ class RoundStarted(NamedTuple):
 class RoundDone(NamedTuple):
     """A response is complete, and what happens to its calls is decided.
 
-    `items` are its finished ones with their indexes, none if the calls of an earlier run
-    are taken up. What is held back was shown before; what the calls return follows.
+    `items` are its finished ones with their indexes; none in a round that only answers
+    the calls of an earlier run. The outputs of the calls follow.
     """
 
     number: int
@@ -10750,9 +11095,9 @@ async def run(
     """Send `request` and report what happens; ends with exactly one RunDone.
 
     With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
+    open for the caller, unless their response was interrupted. A refusal is an ending,
+    not an exception. Cancelling the run, or closing the generator, closes the
+    connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
     async with aclosing(run_rounds(request, attempts, toolset)) as events:
@@ -10768,34 +11113,37 @@ async def run_rounds(
     spending: Spending | None = None,
     open_calls: Sequence[Item] = (),
 ) -> RoundEvents:
-    """Have `provider` answer `request`, and report the rounds, too.
+    """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` has what the run may take and has taken; without it the budget of the
+    `spending` says what the run may take and has taken; without it the budget of the
     toolset counts from here. The run begins with `open_calls`, which an earlier run of
-    the same answer has left; their items are the end of the request's input.
+    the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        spending = Spending(toolset.budget if toolset else Budget())
+        budget = toolset.budget if toolset else Budget()
+        spending = Spending(budget)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
-        with provider.paused():
-            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.resume(open_calls, toolset)) as events:
+            async for event in events:
+                yield event
     while rounds.request is not None:
-        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.respond(rounds.request)) as events:
+            async for event in events:
+                yield event
+        async with aclosing(rounds.answer_calls()) as events:
+            async for event in events:
+                yield event
     yield rounds.build_end()
 
 
 class _Rounds:
-    """The rounds of a run, each a response with what answers its calls.
+    """The rounds of a run; each is a response and the outputs of its calls.
 
-    `request` is the next one, None at the end. `_answer` is the last response, and
-    `_inputs` are the input items that answer its calls. `_output` is that of the whole
-    run. `_held` are events that wait for the judgment.
+    `request` is the next one, None at the end. `_answer` is the last response,
+    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
+    those of the whole run. `_held` are events of calls that wait for the judgment.
+    `_was_limited` says whether a limit has kept a call from being made.
     """
 
     def __init__(
@@ -10817,14 +11165,13 @@ class _Rounds:
         self._had_output = False
         self._may_call = True
         self._was_limited = False
-        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
-        """Ask for a response; yield its events, but hold back what the judge has to see.
+        """Request a response; yield its events, but hold back calls for the judge.
 
-        At a limit it may call nothing. The tools stay in the request for the prompt
-        cache.
+        At a limit the model may call nothing. The tools stay in the request, because
+        the prompt cache begins with them.
         """
         self.request = None
         number = self._spending.begin_round()
@@ -10835,8 +11182,7 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        judge = self._toolset.judge if self._toolset else None
-        holds_calls = judge is not None and judge.holds_calls and may_call
+        holds_calls = may_call and self._judge_sees_calls_first()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
@@ -10846,6 +11192,11 @@ class _Rounds:
                     self._held.append(part)
                 else:
                     yield part
+
+    def _judge_sees_calls_first(self) -> bool:
+        """Say whether calls are shown only after the judgment."""
+        judge = self._toolset.judge if self._toolset else None
+        return judge is not None and judge.holds_calls
 
     def _take_answer(self, answer: ModelAnswer) -> None:
         """Count a response, and add its items to the output."""
@@ -10858,18 +11209,15 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer what the last response asks for; set the next request if there is one."""
+        """Answer the calls of the last response; set the next request if there is one."""
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_failed = self._answer.ending.is_failure
-        if self._toolset is None or has_failed or not (calls or approvals):
-            for released in self._release(None):
-                yield released
-            if has_failed:
-                for call in calls:
-                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
-            yield self._end_round(Judgment())
+        has_questions = bool(calls or approvals)
+        is_failure = self._answer.ending.is_failure
+        if self._toolset is None or is_failure or not has_questions:
+            for event in self._end_unanswered(calls):
+                yield event
             return
         with self._provider.paused():
             answers = self._answer_all(calls, approvals, self._toolset)
@@ -10877,12 +11225,25 @@ class _Rounds:
                 async for event in events:
                     yield event
 
+    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
+        """End a response to which the run gives no answer.
+
+        The calls of an interrupted one get outputs: nobody runs them, and the API
+        refuses a call without an output in the next turn.
+        """
+        yield from self._release(None)
+        if self._answer.ending.is_failure:
+            for call in calls:
+                yield self._add_output(call, _refuse(call, _INTERRUPTED))
+        yield self._end_round(Judgment())
+
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RoundEvents:
-        """Answer approval requests and calls, as far as that is done here.
+        """Answer approval requests, and the calls that are not left to the host.
 
-        An approval request cannot be answered without the reasoning before it.
+        The API accepts the answer to an approval request only with the reasoning before
+        that request, so it is sent again even where the toolset carries none.
         """
         limit = self._spending.limit_of_calls(self._spending.rounds)
         judgment = await self._judge(calls, limit, toolset)
@@ -10902,25 +11263,30 @@ class _Rounds:
         received = replay_output(self._answer.output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
-    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
-        """Answer calls that an earlier run has left; the host has seen none of them."""
+    async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer the calls that an earlier run has left; the host has seen none of them.
+
+        They were not shown while a person was asked. With another `question` they
+        still are not.
+        """
         self.request = None
-        limit = self._spending.limit_of_calls(self._spending.rounds)
-        judgment = await self._judge(calls, limit, toolset)
-        shown_calls = [judgment.question] if judgment.question else calls
-        for call in shown_calls:
-            for event in self._show_call(call):
-                yield event
-        yield RoundDone(self._spending.rounds, (), judgment, None)
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+        with self._provider.paused():
+            limit = self._spending.limit_of_calls(self._spending.rounds)
+            judgment = await self._judge(calls, limit, toolset)
+            shown_calls = [judgment.question] if judgment.question else calls
+            for call in shown_calls:
+                for event in self._show_call(call):
+                    yield event
+            yield RoundDone(self._spending.rounds, (), judgment, None)
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for output in outputs:
+                    yield output
         self._continue(judgment, ())
 
     async def _judge(
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
-        """Return what happens to the calls; those above the budget are refused."""
+        """Return what happens to the calls; the judge decides within the budget."""
         self._was_limited = self._was_limited or limit is not None
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
@@ -10986,7 +11352,7 @@ class _Rounds:
     async def _make_calls(
         self, judgment: Judgment, toolset: Toolset
     ) -> AsyncGenerator[ToolOutput, None]:
-        """Make the calls that are made here; yield the outputs in the order of the calls.
+        """Make the calls that run here; yield all outputs in the order of the calls.
 
         While a person is asked, no call is made.
         """
@@ -11012,9 +11378,9 @@ class _Rounds:
         return limits._replace(batch_seconds=seconds)
 
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
-        """Set the next request, unless the run ends here or the host has to go on.
+        """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last one, its output, and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
@@ -11057,7 +11423,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return how the run ended, also if one of its tasks was stopped."""
+        """Return the end of the run: its own, or that of a task which was stopped."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -11077,6 +11443,7 @@ class _Rounds:
 
 
 def _begins_call(event: RunEvent) -> bool:
+    """Say whether an event is the first one of a call."""
     return isinstance(event, ItemAdded) and is_call(event.item)
 
 
@@ -11086,9 +11453,9 @@ def _refuse(call: Item, why: str) -> ToolResult:
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered.
+    """Return the request that follows `request`: it has the new `items` in its input.
 
-    A tool that had to be called has been called.
+    A tool that had to be called has been called, so it is not required again.
     """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
@@ -11099,14 +11466,19 @@ def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesR
 async def _remote_refusal(
     request: Item, toolset: Toolset, limit: SpentLimit | None
 ) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
+    """Return why a remote call is denied, None if it is approved.
+
+    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    decides, unless the server asks only because there are rules.
+    """
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    approver = toolset.approver
+    approver = replace(approver, default_rule=approver.remote_default(request))
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
@@ -11928,17 +12300,31 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    dead = _dead_ids(values)
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
             record = _read_record(ulid, wire, sign)
-            if record and ulid in dead:
-                kept = [item for item in record.payload if not is_encrypted(item)]
-                record = record._replace(payload=tuple(kept))
-            if record:
-                records[ulid] = record
+            if record is None:
+                continue
+            if ulid in dead:
+                record = _without_encrypted(record)
+            records[ulid] = record
     return records
+
+
+def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the records whose reasoning the API can no longer read."""
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    return dead
+
+
+def _without_encrypted(record: Record) -> Record:
+    """Return a record without its encrypted items."""
+    kept = [item for item in record.payload if not is_encrypted(item)]
+    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -12075,9 +12461,14 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+            pruned[key] = _without_items(value)
     pruned |= _prune_oldest(present, most)
     return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def _without_items(value: JsonObject) -> dict[str, Any]:
+    """Return what is left of the value of a deleted message."""
+    return {name: value[name] for name in _STAYS if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -12288,12 +12679,23 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
+        self._replace_texts(cleaned)
+        self._remove_items(deleted)
+
+    def _replace_texts(self, texts: Sequence[str]) -> None:
+        """Give the texts of the run other words; `texts` has one for each piece."""
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, cleaned, strict=True)
+            for piece, text in zip(self._pieces, texts, strict=True)
         ]
+
+    def _remove_items(self, deleted: Iterable[Item]) -> None:
+        """Remove these items, and no others that are equal."""
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]
@@ -12541,6 +12943,9 @@ def _clean_part(part: object) -> object:
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
+METADATA_KEY = "execution_metadata"
+"""The seed's name of what an agent's answer took."""
+
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
@@ -12568,6 +12973,22 @@ def host_usage(ended: RunDone) -> Chunk:
     return {"usage": counts}
 
 
+def client_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
+
+    The host's form has the tokens of the last response in `prompt_tokens`, from which
+    the page tells how full the context is.
+    """
+    field = host_usage(ended)
+    if ended.usage is not None:
+        sums = {
+            "prompt_tokens": ended.usage.input,
+            "completion_tokens": ended.usage.output,
+        }
+        field["usage"] |= sums
+    return field
+
+
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
@@ -12582,6 +13003,19 @@ def status_chunk(text: str) -> Chunk:
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
+    """Return the last status line; the host stores an agent's `metadata` with it."""
+    chunk = status_chunk(line)
+    if metadata:
+        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
+    return chunk
+
+
+def metadata_field(ended: RunDone) -> Chunk:
+    """Return the field that holds an agent's metadata; empty if there is none."""
+    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -13330,9 +13764,9 @@ class ChunkRenderer:
         else:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
-        usage = host_usage(event)
-        if usage:
-            yield {**self.head, "choices": [], **usage}
+        sums = {**client_usage(event), **metadata_field(event)}
+        if sums:
+            yield {**self.head, "choices": [], **sums}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -13379,7 +13813,8 @@ def completion(
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **host_usage(ended),
+        **client_usage(ended),
+        **metadata_field(ended),
         **error,
     }
 
@@ -13593,7 +14028,7 @@ _UNKNOWN_IMAGE = (
 )
 _LARGE_IMAGE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
-    "smaller. Attach a smaller one."
+    "smaller. Attach a smaller one, of up to 50 megapixels."
 )
 _SVG_AS_TEXT = (
     "The model reads {} as text and cannot see the image. Attach a PNG instead."
@@ -13990,8 +14425,8 @@ def _requested_verbosity(message: UserMessage) -> str:
 # Stored instructions never take the place of the present ones. They hold for the model of
 # the host that they were given to, because a user writes the instructions of a base model,
 # and an administrator those of a model of the workspace. In each request, also in one that
-# continues an answer, the present instructions are compared with what the chat has told
-# this model, and what differs is told behind it.
+# continues an answer, the present instructions are compared with those that the chat has
+# sent to this model, and the difference is sent behind them.
 # --------------------------------------------------------------------------------------
 
 
@@ -14069,8 +14504,8 @@ class SentContext(NamedTuple):
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
-    cannot be told in lines. The others store the lines that were `new` compared with
-    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    cannot be stated in lines. The others store the lines that were `new` compared with
+    what the branch had sent, and those that were `gone`. `turn` is what the API's model
     was asked for.
     """
 
@@ -14099,26 +14534,36 @@ def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     return {**value, _SENT_KEY: sealed}
 
 
-def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
+MAX_UNPACKED_TURNS = 2_000_000
+"""Bytes of all turns of a chat, which are stored compressed: a chat of any size in the
+row would unpack to a thousand times as much."""
+
+
+def read_sent_context(
+    chat: JsonObject, unseal: _Unseal, unpacked_left: JsonBudget
+) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
     What was not encrypted here for its chat and message is ignored: the owner of a chat
-    can write its row, but must not write instructions.
+    can write its row, but must not write instructions. Of turns that are too much
+    together the newest are read; a chat without its first one resets.
     """
     prefix = message_key("")
     contexts: dict[str, SentContext] = {}
-    for key, value in chat.items():
+    # The keys of a row stand in the order in which they were written.
+    for key, value in reversed(list(chat.items())):
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                contexts[message_id] = _read_context(unseal(sealed, message_id))
+                wire = unseal(sealed, message_id)
+                contexts[message_id] = _read_context(wire, unpacked_left)
     return contexts
 
 
-class ToldInstructions(NamedTuple):
-    """What one branch of a chat has told a model of its instructions."""
+class SentInstructions(NamedTuple):
+    """The instructions that one branch of a chat has sent to a model."""
 
     first: str
     """They stand at the head of the chat."""
@@ -14128,16 +14573,16 @@ class ToldInstructions(NamedTuple):
     """The message that stands in front of a question, by the id of its answer."""
 
 
-def told_instructions(
+def sent_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     model: str,
     compacted: Set[str] = frozenset(),
-) -> ToldInstructions | None:
-    """Return what this branch has told `model`; None if it has told nothing.
+) -> SentInstructions | None:
+    """Return what this branch has sent to `model`; None if it has sent nothing.
 
     Changes in front of the first instructions that are left belong to others, which are
-    gone, and are not told again. A compaction replaces the changes in front of it, so
+    gone, and are not sent again. A compaction replaces the changes in front of it, so
     after the answers that are `compacted` the first instructions are what is left.
     """
     first: str | None = None
@@ -14150,42 +14595,46 @@ def told_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            message = _change_message(context)
-            if message:
-                changes[answer_id] = message
+            changes |= _change_in_front(answer_id, context)
             lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
         return None
-    return ToldInstructions(first, lines, changes)
+    return SentInstructions(first, lines, changes)
+
+
+def _change_in_front(answer_id: str, context: SentContext) -> dict[str, Item]:
+    """Return the message that states a change, by the id of the answer to it."""
+    message = _change_message(context)
+    return {answer_id: message} if message else {}
 
 
 def change_instructions(
-    told: ToldInstructions | None, instructions: str, model: str
+    earlier: SentInstructions | None, instructions: str, model: str
 ) -> SentContext:
-    """Return what tells `model` its present `instructions` after what was `told`.
+    """Return what tells `model` how its `instructions` differ from the earlier ones.
 
-    Lines that only moved, or that stand there more often than before, cannot be told
-    one by one: then the instructions are told whole.
+    Lines that only moved, or that occur more often than before, cannot be stated one by
+    one: then the instructions are sent whole.
     """
     whole = SentContext(model=model, instructions=instructions)
-    if told is None:
+    if earlier is None:
         return whole
     present = _lines(instructions)
-    old_lines = set(told.lines)
+    old_lines = set(earlier.lines)
     present_lines = set(present)
     new = [
         NewLine(index, line)
         for index, line in enumerate(present)
         if line not in old_lines
     ]
-    gone = [line for line in told.lines if line not in present_lines]
+    gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
     # The proof that the change says it all: applied to the old lines, it has to give the
     # present ones.
-    if _changed_lines(told.lines, change) != present:
+    if _changed_lines(earlier.lines, change) != present:
         return whole
     if not new and not gone:
         return SentContext()
@@ -14193,7 +14642,7 @@ def change_instructions(
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
-    """Return the message that tells a change, or None if nothing changed."""
+    """Return the message that states a change, or None if nothing changed."""
     message = _change_message(change)
     return UserMessage(message) if message else None
 
@@ -14285,20 +14734,29 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_context(wire: Any) -> SentContext:
+def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
-    turn = str(wire.get("turn") or "")
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
-        turn=read_turn(turn) if turn else None,
+        turn=_read_stored_turn(wire.get("turn"), unpacked_left),
     )
+
+
+def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
+    """Return a turn, or None if there is none, or too much of it."""
+    if not wire:
+        return None
+    try:
+        return read_turn(str(wire), unpacked_left)
+    except JsonTooLarge:
+        return None
 
 
 # --------------------------------------------------------------------------------------
@@ -14478,25 +14936,30 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
+    """Yield the pieces of a text behind their records, which are added."""
     shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
+        for payload, shown in _payloads_of(turn):
             text = next(texts, "") if shown else ""
             record = _numbered_record(len(records), payload, turn.origin, shown)
             records[record.ulid] = record
             yield AssistantText(text, [record.ulid])
-            payload = []
     for text in texts:
         yield AssistantText(text)
+
+
+def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
+    """Yield the items of each record of a turn, and what the page shows of it.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    payload: list[Item] = []
+    for number, (item, shown) in enumerate(turn.items, 1):
+        payload.append(item)
+        if shown or number == len(turn.items):
+            yield payload, shown
+            payload = []
 
 
 def _numbered_record(
@@ -14842,11 +15305,7 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored images in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
+    file_ids = _file_ids_by_record(records)
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -14854,7 +15313,20 @@ def stored_image_ids(
         if isinstance(part, AssistantText):
             ulids.update(part.ulids)
             ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+    wanted: list[str] = []
+    for ulid in ulids:
+        wanted += file_ids.get(ulid, [])
+    return wanted
+
+
+def _file_ids_by_record(records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the ids of the stored images in each record that has some."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    return file_ids
 
 
 def restore_images(
@@ -15421,6 +15893,8 @@ class AnswerFigures(NamedTuple):
     """US dollars; None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
     """What explains a large number of tokens."""
 
@@ -15438,6 +15912,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     if figures.usage:
         parts.append(_tokens(figures.usage))
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share} % full")
     if figures.cost is not None:
         parts.append(format_money(figures.cost))
     if figures.notes:
@@ -15445,6 +15921,10 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and nobody needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -15724,7 +16204,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            yield status_chunk(closing_line(self._figures(event)))
+            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
@@ -15737,11 +16217,13 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes."""
+        """Say whether a last line is shown: of a failure only one that counts notes,
+        or that has an agent's metadata.
+        """
         if self._hosted is None:
             return False
         if event.ending.is_failure:
-            return self._notes > 0
+            return self._notes > 0 or bool(event.metadata)
         return not open_calls(event.output)
 
     def _figures(self, event: RunDone) -> AnswerFigures:
@@ -15749,9 +16231,12 @@ class NativeRenderer:
         return AnswerFigures(
             seconds=self._now() - self._began,
             is_failure=event.ending.is_failure,
+            rounds=event.work.rounds if event.work else 0,
+            tool_calls=event.work.tool_calls if event.work else 0,
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            window_share=event.window_share,
             usage_note=event.usage_note,
         )
 
@@ -15896,6 +16381,9 @@ class Recorder:
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
                 yield from self._amend(event)
+            case HiddenMessage():
+                message = _stored_message(event.item)
+                insort(self._pending, (event.output_index, message), key=itemgetter(0))
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
             case RunDone():
@@ -15905,6 +16393,8 @@ class Recorder:
         """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, HiddenMessage):
+            self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
             name, _ = self._new_record()
@@ -16042,7 +16532,7 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if item_type(item) != "message"]
+    before = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     payload = before if before and is_plain else [*before, kept]
@@ -16050,269 +16540,14 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
     return record._replace(payload=tuple(payload), shown=shown)
 
 
+def _is_placeholder(item: Item) -> bool:
+    """Say whether an item stands for a message whose end is awaited."""
+    return item_type(item) == "message" and item.get("content") == [UNSHOWN_TEXT]
+
+
 def _stored_message(item: Item) -> Item:
     """Return a message as it is stored; its short form has no type."""
     return {**strip_for_replay(item), "type": "message"}
-
-
-# --------------------------------------------------------------------------------------
-# shells.timeouts
-#
-# The time limits of requests that an administrator can set, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
-
-
-class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that both have, in seconds."""
-
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
-
-    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
-        """Return the limits of a request to a model; `total` is that of its answer."""
-        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
-        return Timeouts(
-            connect=self.connect_timeout_seconds,
-            first_event=max(self.first_event_timeout_seconds, least),
-            idle=max(self.idle_timeout_seconds, least),
-            total=total,
-        )
-
-
-# --------------------------------------------------------------------------------------
-# shells.shell
-#
-# Which of the two shells speaks: their messages differ in nothing else.
-# --------------------------------------------------------------------------------------
-
-
-class Shell(NamedTuple):
-    """The names of a shell in messages."""
-
-    noun: str
-    """Like "pipe"."""
-    valves_page: str
-    """How an administrator gets to its valves."""
-
-    @property
-    def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
-        return f"the valves of this {self.noun}"
-
-
-PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
-PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_messages
-#
-# What administrators are told about valves, for pipe and agents.
-#
-# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-# the name of its valve, which both shells share, and the place where a shell has it.
-# --------------------------------------------------------------------------------------
-
-
-HEADERS_EXAMPLE = '{"X-Team": "blue"}'
-
-_VALVES: Mapping[SettingName, str] = {
-    "api_key": "API_KEY",
-    "base_url": "BASE_URL",
-    "ca_bundle": "CA_BUNDLE",
-    "extra_headers": "EXTRA_HEADERS",
-    "proxy": "PROXY",
-    "verify_ssl": "VERIFY_SSL",
-}
-_EXAMPLES: Mapping[SettingName, str] = {
-    "base_url": DEFAULT_BASE_URL,
-    "extra_headers": HEADERS_EXAMPLE,
-}
-
-
-def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
-    settings = fault.settings
-    if not settings:
-        return ""
-    valves = _join_names([_VALVES[name] for name in settings])
-    match fault.certainty:
-        case "certain":
-            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
-        case "likely":
-            return f"An administrator has to check {valves} in {shell.valves}."
-        case "possible":
-            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
-
-
-def error_message(error: ResponsesError, shell: Shell) -> str:
-    """Return the message of an error, with what an administrator can do."""
-    return f"{error} {fault_advice(error.fault, shell)}".strip()
-
-
-def advised_ending(ending: Ending, shell: Shell) -> Ending:
-    """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
-    return ending._replace(sentence=message, fault=NO_FAULT)
-
-
-def valve_message(problem: str, shell: Shell, example: str = "") -> str:
-    """Return the message about a valve; `problem` names it and has no full stop."""
-    return f"{problem}. {_correct_valve('it', shell, example)}"
-
-
-def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
-    """Return the error of a valve without which nothing is sent."""
-    return InvalidRequest(valve_message(problem, shell, example))
-
-
-def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
-    shown = f", for example {example}" if example else ""
-    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
-
-
-def _join_names(names: list[str]) -> str:
-    """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
-
-
-# --------------------------------------------------------------------------------------
-# shells.endpoint_valves
-#
-# Where requests go, by the valves that pipe and agents have in common.
-# --------------------------------------------------------------------------------------
-
-
-class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
-
-    BASE_URL: str
-    ORGANIZATION: str
-    PROJECT: str
-    COMPATIBILITY: Compatibility
-    CA_BUNDLE: str
-    VERIFY_SSL: bool
-
-
-def environment_key() -> str:
-    """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def missing_key_error(shell: Shell) -> InvalidRequest:
-    """Return the error of a shell whose administrator has set no key."""
-    return InvalidRequest(
-        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page})."
-    )
-
-
-def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(text)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, shell, HEADERS_EXAMPLE)
-    return headers
-
-
-def endpoint_of_valves(
-    valves: EndpointValves,
-    *,
-    api_key: str,
-    proxy: str,
-    headers: Mapping[str, str],
-    token: str = "",
-) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=api_key,
-        token=token,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        compatibility=valves.COMPATIBILITY,
-    )
-
-
-# --------------------------------------------------------------------------------------
-# shells.answer_log
-#
-# The log of one answer, for pipe and agents: lines without secrets.
-# --------------------------------------------------------------------------------------
-
-
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_LONGEST_LINE = 4000
-
-
-class AnswerLog:
-    """Writes lines from any thread; a shell's own log says where they go.
-
-    `run_id` names the answer: it is in front of every line of the server's log, and the
-    error id that people see.
-    """
-
-    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Write nothing yet."""
-        self.run_id = run_id
-        self._secrets = tuple(secrets)
-
-    def hide(self, *secrets: str) -> None:
-        """Remove these texts too from every line from now on."""
-        self._secrets = (*self._secrets, *secrets)
-
-    def redacted(self, text: str) -> str:
-        """Return a text as one line without secrets."""
-        return redact_line(text, self._secrets)
-
-    def line(self, level: LogLevel, text: str) -> None:
-        """Write `text` as one line.
-
-        Long text is cut: an exception of a tool may say anything.
-        """
-        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
-        self._write(level, one_line)
-
-    def note(self, text: str) -> None:
-        """Write what may be of interest."""
-        self.line("INFO", text)
-
-    def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
-        self.line("WARNING", text)
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        """Take a line that holds no secret and no line break."""
-        raise NotImplementedError
 
 
 # --------------------------------------------------------------------------------------
@@ -16329,15 +16564,15 @@ def comma_list(text: str) -> list[str]:
 
 
 _MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
 
 
 def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
     if not unknown:
         return ""
     shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
@@ -16349,9 +16584,8 @@ def unknown_words(
 #
 # A valve that holds a JSON object with documented keys.
 #
-# One such valve replaces many fields that hardly anybody changes. Its keys are checked
-# one by one: a key with an invalid value falls back to its default, and the rest still
-# holds.
+# One such valve replaces many fields that are rarely changed. Its keys are checked one by
+# one: a key with an invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -16400,6 +16634,7 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
 
 
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    """Say whether a form accepts the value of one key."""
     try:
         form.model_validate({key: value})
     except ValidationError:
@@ -16408,9 +16643,274 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# shells.timeouts
+#
+# The time limits of requests that an administrator can set, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_PRO_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between."""
+
+
+class TimeoutSettings(BaseModel):
+    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
+        """Return the limits of a request to a model; `total` is that of its answer."""
+        is_pro = model.pro or "-pro" in model.id
+        least = _PRO_SILENCE if is_pro else 0.0
+        return Timeouts(
+            connect=self.connect_timeout_seconds,
+            first_event=max(self.first_event_timeout_seconds, least),
+            idle=max(self.idle_timeout_seconds, least),
+            total=total,
+        )
+
+
+# --------------------------------------------------------------------------------------
+# shells.shell
+#
+# The two shells by their names: the rest of their messages is the same.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where its valves are, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# Messages about valves for administrators, for pipe and agents.
+#
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
+# --------------------------------------------------------------------------------------
+
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty if nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return the sentence that asks an administrator to correct valves."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+class EndpointValves(Protocol):
+    """The valves about the server that both shells have, without secrets."""
+
+    BASE_URL: str
+    ORGANIZATION: str
+    PROJECT: str
+    COMPATIBILITY: Compatibility
+    CA_BUNDLE: str
+    VERIFY_SSL: bool
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page})."
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: EndpointValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        compatibility=valves.COMPATIBILITY,
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.answer_log
+#
+# The log of one answer, for pipe and agents: lines without secrets.
+# --------------------------------------------------------------------------------------
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_MAX_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Begin; `secrets` are removed from every line."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may be of any length.
+        """
+        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write a line of level INFO."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write a line of level WARNING, which an administrator should read."""
+        self.line("WARNING", text)
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+
+# --------------------------------------------------------------------------------------
 # shells.tool_valves
 #
-# The valves that say which tools may run, and for how long, for pipe and agents.
+# The valves about approvals and time limits of tools, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -16430,18 +16930,18 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 class ReadRules(NamedTuple):
-    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+    """The rules of TOOL_APPROVAL, and the message about an error in them."""
 
     rules: ApprovalRules
     problem: str = ""
 
 
 def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, one a line or comma.
+    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
+    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    cannot be read may have been meant to deny any tool, so a person is asked about all
+    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
@@ -16458,7 +16958,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
 
 
 def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
+    """Return the approval that a word stands for; an empty one means `ask`."""
     return _ANSWERS.get(word.lower())
 
 
@@ -16467,17 +16967,17 @@ _DEFAULT_TIMEOUT = 120.0
 
 
 class ReadTimeouts(NamedTuple):
-    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
 
     default: float
-    """The limit of a tool that no pattern fits."""
+    """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
     problem: str = ""
 
 
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
@@ -16501,7 +17001,7 @@ def _read_timeout(word: str) -> float | None:
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Parsed | None]
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
+    """Return the values by patterns of names, and the first invalid entry."""
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -16524,9 +17024,9 @@ def _read_entries(
 #
 # What the pipe and the filter for administrators agree on.
 #
-# They are files of their own, and each has a copy of this module: a test holds them to
-# these protocols. So only plain data goes between them, and events of the pipe, which the
-# filter hands back unread.
+# They are installed as separate files, each with its own copy of this module, and a test
+# checks both against these protocols. So only plain data goes between them, and events of
+# the pipe, which the filter passes back without reading them.
 # --------------------------------------------------------------------------------------
 
 
@@ -16535,7 +17035,7 @@ _ToolOutcome = TypeVar("_ToolOutcome")
 
 
 class CallFacts(TypedDict):
-    """What the filter is told of one call of the pipe."""
+    """What the filter gets to know of one call of the pipe."""
 
     user_id: str
     email: str
@@ -16543,12 +17043,16 @@ class CallFacts(TypedDict):
     """As the host calls it: `admin`, `user`."""
     model: str
     """As the pipe lists it."""
+    host_model: str
+    """As the host lists it, with the id of the function in front."""
     task: str
     """The name of a task of the host, or empty."""
     base_url: str
     """That of the pipe's valves."""
     has_own_key: bool
-    """Whether the user pays."""
+    """Whether a key of the user's own is sent."""
+    user_pays: bool
+    """Whether that key pays: nothing of the administrator's goes out with it."""
 
 
 UNKNOWN_CALL = CallFacts(
@@ -16556,11 +17060,13 @@ UNKNOWN_CALL = CallFacts(
     email="",
     role="",
     model="",
+    host_model="",
     task="",
     base_url="",
     has_own_key=False,
+    user_pays=False,
 )
-"""A call of which nothing is known."""
+"""A call about which nothing is known."""
 
 
 class ResponseCounts(NamedTuple):
@@ -16573,22 +17079,22 @@ class ResponseCounts(NamedTuple):
 
 
 class EventWords(NamedTuple):
-    """What an event of a run is, and of the last one how the run ended."""
+    """The kind of an event of a run; for the last one also how the run ended."""
 
     word: Literal["", "text", "retry", "recovery", "end"] = ""
     kind: str = ""
-    """Of the ending."""
+    """The kind of the ending."""
     code: str | None = None
-    """Of the ending."""
+    """The code of the ending."""
     model: str = ""
-    """The one that answered."""
+    """The model that answered."""
 
 
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
     def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
+        """Return why the request is not sent, or an empty text.
 
         `model` is the API's name, with `-pro` for the mode.
         """
@@ -16597,7 +17103,7 @@ class UsageAllowance(Protocol):
         """Return the types of OpenAI's tools that are not offered."""
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
+        """Return the effort to send instead of one that is not allowed, or empty."""
 
     def notices(self) -> Sequence[str]:
         """Return the lines that stand above an answer."""
@@ -16607,27 +17113,27 @@ class UsageAllowance(Protocol):
 
 
 class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+    """The entries of ENDPOINTS_JSON that may answer a call, the chosen one first."""
 
     @property
     def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
+        """Why no entry can be used; empty if one can."""
 
     def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
+        """Return the values that replace valves of the pipe."""
 
     def return_to(self, host: str, scope_id: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+        """Choose the entry that wrote a chat's reasoning; say if it was another one."""
 
     def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        """Return the notice if the entry cannot read a chat's reasoning, else empty."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
+        """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
 class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
+    """Decides about one call of the pipe, and counts its usage."""
 
     @property
     def limits(self) -> UsageAllowance:
@@ -16635,12 +17141,12 @@ class CallAccount(Protocol):
 
     @property
     def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
+        """Where it is answered; None if the valves of the pipe decide."""
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why the run ends, or nothing.
+        """Count responses; return why the run ends, or an empty text.
 
         The cost is in US dollars, None if it is unknown.
         """
@@ -16652,9 +17158,9 @@ class CallAccount(Protocol):
         address: str,
         describe: Callable[[_PipeEvent], EventWords],
     ) -> AsyncGenerator[_PipeEvent, None]:
-        """Return the events of a run, measured if the host exports that.
+        """Return the events of a run, measured if the host exports telemetry.
 
-        `address` is the server's. `describe` is asked about each event.
+        `address` is the server's. `describe` is called for each event.
         """
 
     async def observe_tool(
@@ -16663,23 +17169,23 @@ class CallAccount(Protocol):
         work: Awaitable[_ToolOutcome],
         has_failed: Callable[[_ToolOutcome], bool],
     ) -> _ToolOutcome:
-        """Return the result of a tool, measured if the host exports that."""
+        """Return the result of a tool, measured if the host exports telemetry."""
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
+        """Return a token of Microsoft Entra ID and an empty text, or the problem."""
 
 
 class Administration(Protocol):
     """The filter, while it is active."""
 
     async def begin(self, facts: CallFacts) -> CallAccount:
-        """Return what decides about one call, and takes its usage."""
+        """Return what decides about one call, and counts its usage."""
 
 
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
-# Who asks: what both shells are told by Open WebUI.
+# Who asks, as Open WebUI says it to both shells.
 # --------------------------------------------------------------------------------------
 
 
@@ -16694,8 +17200,8 @@ class ChatCaller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
+    """Whether the host reads a stream. It takes any true value of `stream` for true
+    (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -16712,10 +17218,10 @@ class ChatCaller(NamedTuple):
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
-# What callers may set beside their chat, by the words of `caller_may_set`.
+# The messages about `caller_may_set`: what callers may set besides their chat.
 #
-# The words differ: the pipe closes what is the administrator's, the agents open what a
-# request needs. What administrators are told is the same.
+# The words differ: in the pipe they open what is otherwise the administrator's, in the
+# agents any key of a request. The messages are the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -16725,7 +17231,7 @@ _SETTING = "caller_may_set"
 def unknown_permissions(
     words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
+    """Return the message about words that have no effect; empty if there are none."""
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
@@ -16734,8 +17240,8 @@ def left_out_line(
 ) -> str:
     """Return the line of the log about settings that a request may not have.
 
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
+    `left_out` has the shown text of each name. Each name is logged once per caller: a
+    client sends the same settings again and again.
     """
     new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
     if not new:
@@ -16758,7 +17264,7 @@ _MIN_THRESHOLD = 1000
 
 
 def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above so many tokens.
+    """Return the `context_management` that compacts a chat above this many tokens.
 
     None for 0, and at Azure, which does not have it.
     """
@@ -16771,7 +17277,7 @@ def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]]
 # --------------------------------------------------------------------------------------
 # shells.failures
 #
-# What people and the log are told of an answer that failed, for pipe and agents.
+# Reports an answer that failed, to people and to the log, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -16782,8 +17288,8 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         log.warn(f"nothing was sent: {message}")
     else:
         message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
-            "an administrator the error id."
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)
@@ -16822,7 +17328,10 @@ _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 
 def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    """Return the ids by which OpenAI's support finds an answer, for the log.
+
+    After a safety stop the notice names a `review_target`.
+    """
     notice = trace.error.notice
     ids = [f"request id {trace.request_id}"]
     if trace.response_id:
@@ -16851,34 +17360,916 @@ def with_error_id(log: AnswerLog, message: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# strategies.guide
+#
+# Guides: who the agent is, and what it remembers before a chat begins.
+# --------------------------------------------------------------------------------------
+
+
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
+
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
+
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
+
+
+NO_GUIDE = Guide(system_prompt="")
+
+BUILT_IN_GUIDES: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
+    ),
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
+        temperature=0.2,
+    ),
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
+        memory_policy="sliding-window",
+    ),
+}
+
+
+# --------------------------------------------------------------------------------------
+# strategies.policy
+#
+# The system instruction: an instruction and four policy blocks, which can be replaced.
+#
+# Models from GPT-5.5 on follow short policies better.
+# --------------------------------------------------------------------------------------
+
+
+PolicyStyle = Literal["full", "lean", "auto"]
+POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
+ChosenStyle = Literal["full", "lean"]
+
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+
+_POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: ChosenStyle = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
+    """
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _read_policy_overrides(text: str) -> dict[str, str]:
+    """Return the changed blocks by key; unknown keys are ignored."""
+    if not text.strip():
+        return {}
+    policies = parse_json_object(text)
+    if policies is None:
+        return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
+    return {
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
+    """Return the style for a family of models; only newer GPTs get `lean`."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+# --------------------------------------------------------------------------------------
+# strategies.parameters
+#
+# The parameters of a strategy: the seed's names, limits and defaults.
+#
+# Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`,
+# `maximum_iterations` and `emit_intermediate_thoughts` are the contract of the seed
+# (gpt5_dify_plugins_design, section 4.3); the others are ours.
+# --------------------------------------------------------------------------------------
+
+
+STRATEGY_NAMES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT-5 Function Calling",
+    "gpt5_react": "GPT-5 ReAct",
+}
+"""The strategies by their ids. They are one loop under two names (R7)."""
+
+MAX_ITERATIONS = 30
+MAX_SECONDS = 86_400
+MAX_TOKENS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyParameters:
+    """What a strategy has to do.
+
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
+    """
+
+    model: str = ""
+    instruction: str = ""
+    prompt_policy_overrides: str = ""
+    policy_style: PolicyStyle = "full"
+    guide: Guide = NO_GUIDE
+    maximum_iterations: int = 6
+    maximum_seconds: float = 0.0
+    maximum_tokens: int = 0
+    emit_intermediate_thoughts: bool = True
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds that may call tools, within its range."""
+        return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
+
+
+def _find_guide(value: object) -> object:
+    """Return the built-in guide that a name stands for; raises ValueError."""
+    if value in ("", None):
+        return NO_GUIDE
+    if not isinstance(value, str):
+        return value
+    if value not in BUILT_IN_GUIDES:
+        raise ValueError("there is no such guide")
+    return BUILT_IN_GUIDES[value]
+
+
+def _overrides_as_text(value: object) -> object:
+    """Return policy overrides that are an object as its text."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _move_into_range(least: int, most: int) -> Callable[[object], int]:
+    """Return what reads a number and moves it into its range (R5)."""
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError("it must be a number")
+        return clamp_number(value, least, most, least)
+
+    return read
+
+
+_Overrides = Annotated[StrictStr, BeforeValidator(_overrides_as_text)]
+_ChosenGuide = Annotated[Guide, BeforeValidator(_find_guide)]
+_Iterations = Annotated[int, BeforeValidator(_move_into_range(1, MAX_ITERATIONS))]
+_Seconds = Annotated[int, BeforeValidator(_move_into_range(0, MAX_SECONDS))]
+_Tokens = Annotated[int, BeforeValidator(_move_into_range(0, MAX_TOKENS))]
+_SEED = StrategyParameters()
+
+
+class StrategySettings(BaseModel):
+    """The parameters as an administrator writes them, in one JSON object."""
+
+    model: StrictStr = Field(
+        default="gpt-6.1-sol",
+        min_length=1,
+        description="The model of an agent, by any name that MODEL_ID can have. With "
+        "the switch *Agent* it is the model of the chat.",
+    )
+    instruction: StrictStr = Field(
+        default=_SEED.instruction,
+        description="What an agent is for. The system prompt of the chat follows it.",
+    )
+    prompt_policy_overrides: _Overrides = Field(
+        default=_SEED.prompt_policy_overrides,
+        description="Changed policies: a text, which is added, or an object, which "
+        "replaces some of them (docs/agent.md).",
+    )
+    policy_style: PolicyStyle = Field(
+        default=_SEED.policy_style,
+        description="Length of the policies: `full`, `lean` (a sentence each), or "
+        "`auto`, which depends on the model.",
+    )
+    guide: _ChosenGuide = Field(
+        default="",
+        validate_default=True,
+        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
+        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
+        "`initialMemories`.",
+    )
+    maximum_iterations: _Iterations = Field(
+        default=_SEED.maximum_iterations,
+        description="Maximum number of rounds that may call tools, 1 to 30; then the "
+        "model answers with what it has.",
+    )
+    maximum_seconds: _Seconds = Field(
+        default=int(_SEED.maximum_seconds),
+        description="Time limit of an answer and its tools, excluding time waiting "
+        "for people. 0: none.",
+    )
+    maximum_tokens: _Tokens = Field(
+        default=_SEED.maximum_tokens,
+        description="Token limit of all rounds of an answer. 0: none.",
+    )
+    emit_intermediate_thoughts: StrictBool = Field(
+        default=_SEED.emit_intermediate_thoughts,
+        description="Show what the model writes between calls of tools. Off: only "
+        "the answer.",
+    )
+
+    def parameters(self) -> StrategyParameters:
+        """Return what a strategy works with."""
+        return StrategyParameters(
+            model=self.model,
+            instruction=self.instruction,
+            prompt_policy_overrides=self.prompt_policy_overrides,
+            policy_style=self.policy_style,
+            guide=self.guide,
+            maximum_iterations=self.maximum_iterations,
+            maximum_seconds=self.maximum_seconds,
+            maximum_tokens=self.maximum_tokens,
+            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
+        )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guard
+#
+# Checks calls before they are made: tool, arguments, and no repeated failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself.
+# --------------------------------------------------------------------------------------
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that failed is not made again.
+
+    These are the tools of a run and the judge of their calls.
+    """
+
+    holds_calls = False
+    """Nobody is asked, so calls are shown at once."""
+
+    def __init__(self, tools: CallableTools) -> None:
+        """Start without failures."""
+        self._tools = tools
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._tools.parameters(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here."""
+        verdicts: list[Verdict] = []
+        for call in calls:
+            why = self.refusal(call)
+            refusal = ToolResult(why, failed=True) if why else None
+            verdicts.append(Verdict(call, refusal))
+        return Judgment(verdicts)
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError):
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that raises, takes too long or is stopped has failed too."""
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            result = await self._tools.call(name, arguments)
+            succeeded = not result.failed
+        finally:
+            if not succeeded:
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is equal for calls with the same checked arguments."""
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = load_json(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the error of the first value that is not an option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        options = _read_options(properties.get(name))
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return [_option_text(option) for option in as_list(options)]
+
+
+def _option_text(value: Any) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+# --------------------------------------------------------------------------------------
+# strategies.limits
+#
+# The budget of a strategy, and the texts for the model when it is used up.
+#
+# The texts about rounds and failures are the seed's
+# (docs/reference/pipelines-server.md, "Texts for the model").
+# --------------------------------------------------------------------------------------
+
+
+MAX_CALLS = 1000
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
+
+
+def build_budget(parameters: StrategyParameters) -> Budget:
+    """Return the limits of an answer."""
+    return Budget(
+        rounds=parameters.rounds,
+        calls=MAX_CALLS,
+        seconds=parameters.maximum_seconds,
+        tokens=parameters.maximum_tokens,
+    )
+
+
+def build_call_texts(
+    parameters: StrategyParameters, calls: int = MAX_CALLS
+) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made.
+
+    `calls` is how many an answer may make.
+    """
+    return CallTexts(
+        failed=TOOL_FAILED_TEXT,
+        rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
+        "tool '{tool}'. Please consider increasing the iteration limit.",
+        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
+        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
+        "tool '{tool}'.",
+        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
+        "'{tool}'.",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.memory
+#
+# What a strategy remembers: memories from before the chat, and a window of the chat.
+# --------------------------------------------------------------------------------------
+
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+_DEFAULT_WINDOW_TURNS = 10
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+
+class _MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
+    starts = find_turn_starts(messages)
+    if window == 0 or len(starts) <= window:
+        return _MemoryWindow(messages)
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return _MemoryWindow(
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
+
+
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message is the host's own with the images of tools."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset names an unknown memory policy. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.metadata
+#
+# The figures of an answer: the seed's `execution_metadata`.
+# --------------------------------------------------------------------------------------
+
+
+class RunMetadata(NamedTuple):
+    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
+    unknown, `latency` in seconds.
+    """
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int
+    tool_calls: int
+    latency: float
+    price: float = 0.0
+    usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage if self.usage.total else None,
+            cost=self.price or None,
+            notes=notes,
+            window_share=self.window_share,
+        )
+        return closing_line(figures)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.price, 8),
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }
+
+
+# --------------------------------------------------------------------------------------
+# strategies.merged_calls
+#
+# Answers in which each call occurs once (R12).
+#
+# A call without an id or a name is dropped. A call that arrives twice counts once, in its
+# last form, at its first place.
+# --------------------------------------------------------------------------------------
+
+
+class MergingProvider:
+    """A provider whose answers have each call once."""
+
+    def __init__(self, provider: Provider) -> None:
+        """Take the answers of another provider."""
+        self._provider = provider
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, without the calls that are dropped, then the answer."""
+        calls = _MergedCalls()
+        async with aclosing(self._provider.generate(request, first_index)) as parts:
+            async for part in parts:
+                if isinstance(part, ModelAnswer):
+                    yield part._replace(items=calls.merge(part.items))
+                    continue
+                event = calls.check(part)
+                if event is not None:
+                    yield event
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time while tools run or people decide."""
+        return self._provider.paused()
+
+
+class _MergedCalls:
+    """The calls of one answer, by their ids."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, int] = {}
+        self._dropped: set[int] = set()
+
+    def check(self, event: RunEvent) -> RunEvent | None:
+        """Return the event to pass on, None for one of a dropped call."""
+        if not isinstance(event, ItemEvent):
+            return event
+        match event:
+            case ItemAdded() if is_call(event.item):
+                return self._begin(event)
+            case ItemDone() if is_call(event.item):
+                index = self._find(event.item)
+                return None if index is None else event._replace(output_index=index)
+        return None if event.output_index in self._dropped else event
+
+    def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
+        """Return the items of the answer, each call once."""
+        merged: dict[int, Item] = {}
+        for index, item in items:
+            first_index = self._find(item) if is_call(item) else index
+            if first_index is not None:
+                merged[first_index] = item
+        return tuple(sorted(merged.items()))
+
+    def _begin(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
+        call_id = str(event.item.get("call_id") or "")
+        if call_id and event.item.get("name") and call_id not in self._indexes:
+            self._indexes[call_id] = event.output_index
+            return event
+        self._dropped.add(event.output_index)
+        return None
+
+    def _find(self, call: Item) -> int | None:
+        """Return the index under which a call is shown; None if it is dropped."""
+        if not call.get("name"):
+            return None
+        return self._indexes.get(str(call.get("call_id")))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.uploads
+#
+# Which files were uploaded lately, so that a chat uploads each of them once.
+# --------------------------------------------------------------------------------------
+
+
+_KEPT_SECONDS = UPLOAD_SECONDS - 3600
+"""An answer that is being written still needs the file."""
+_MAX_UPLOADS = 5000
+
+
+class UploadKey(NamedTuple):
+    """A file of a chat, as one account has it."""
+
+    account: str
+    user_id: str
+    chat_id: str
+    file_id: str
+    """The host's."""
+    path: str
+    """Where the host stores it: a new one if it was replaced."""
+    size: int
+    name: str
+
+
+class UploadMemory:
+    """The uploads that are still there, five thousand at most.
+
+    They are known to this process alone: another one, or a restart, uploads again.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+
+    def find(self, key: UploadKey) -> str:
+        """Return the API's id of a file; empty if it has to be uploaded."""
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
+
+    def add(self, key: UploadKey, file_id: str) -> None:
+        """Remember that a file was just uploaded."""
+        if len(self._uploads) >= _MAX_UPLOADS:
+            self._uploads.clear()
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+
+    def forget(self, key: UploadKey) -> None:
+        """Let the next request upload a file again."""
+        self._uploads.pop(key, None)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.capabilities
 #
-# What the last day showed of keys and models, for all calls of the pipe.
+# What all calls of the pipe remember for a day about keys and models.
 # --------------------------------------------------------------------------------------
 
 
 _MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
+_MAX_REASON_CHARACTERS = 64
+"""The reasons come from the server, so both are limited."""
 
 
 class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
+    """Shutdown dates, confirmed repairs, left-out items, and notices that were shown."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
         self.repairs = RepairMemory(now)
+        self.uploads = UploadMemory(now)
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 
     def count_dropped(self, removed: Mapping[str, int]) -> None:
         """Count what the API left out of an input."""
         for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
+            name = reason[:_MAX_REASON_CHARACTERS]
             if name in self.dropped or len(self.dropped) < _MAX_REASONS:
                 self.dropped[name] += count
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.agent
+#
+# Which calls an agent answers, and with which parameters.
+#
+# A strategy is listed like a model, under its own name in MODEL_ID. What answers then is
+# the model of AGENT_JSON, so its facts, limits and prices count. The switch "Agent" of the
+# composer makes an agent of the model that the chat has.
+# --------------------------------------------------------------------------------------
+
+
+_DISPLAY_NAMES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT agent (plans, uses tools)",
+    "gpt5_react": "GPT agent (ReAct)",
+}
+"""What the list of models shows, by the names in MODEL_ID."""
+
+_STRATEGY_OF_SWITCH = "gpt5_function_calling"
+
+
+class AgentMode(NamedTuple):
+    """How an agent answers a call."""
+
+    strategy: str
+    parameters: StrategyParameters
+    is_listed: bool
+    """Whether it was chosen as a model; else the switch is on."""
+
+
+class ReadAgent(NamedTuple):
+    """What AGENT_JSON says, and what is wrong with it, for administrators."""
+
+    parameters: StrategyParameters
+    problems: tuple[str, ...]
+
+
+@lru_cache(maxsize=8)
+def read_agent_parameters(text: str) -> ReadAgent:
+    """Return the parameters of AGENT_JSON; what cannot be read has its default."""
+    settings, problems = read_json_valve("AGENT_JSON", text, StrategySettings)
+    return ReadAgent(settings.parameters(), tuple(problems))
+
+
+def add_agents(
+    models: Mapping[str, ResolvedModel], parameters: StrategyParameters
+) -> dict[str, ResolvedModel]:
+    """Return the administrator's models with the agents: names for their model.
+
+    An entry of an agent's name among the `models` counts as far as it says how the agent
+    is called.
+    """
+    model = resolve_model(parameters.model, models)
+    agents: dict[str, ResolvedModel] = {}
+    for strategy, name in _DISPLAY_NAMES.items():
+        renamed = models.get(strategy)
+        shown_name = renamed.name if renamed else name
+        agents[strategy] = model._replace(name=shown_name)
+    return {**models, **agents}
+
+
+def find_agent(
+    model: str, parameters: StrategyParameters, *, is_switched: bool
+) -> AgentMode | None:
+    """Return how an agent answers a call of `model`; None if none does."""
+    strategy = _strategy_of(model)
+    if strategy:
+        return AgentMode(strategy, parameters, is_listed=True)
+    if is_switched:
+        return AgentMode(_STRATEGY_OF_SWITCH, parameters, is_listed=False)
+    return None
+
+
+def answering_name(model: str, parameters: StrategyParameters) -> str:
+    """Return the name of the model that answers, the one of AGENT_JSON for an agent.
+
+    Rules about models are about this one: the name of an agent evades none.
+    """
+    strategy = _strategy_of(model)
+    if not strategy:
+        return model
+    return parameters.model + model.removeprefix(strategy)
+
+
+def _strategy_of(model: str) -> str:
+    """Return the strategy that a name stands for, if any; it can end with an effort."""
+    strategy, _, effort = model.partition("-")
+    is_name = strategy in STRATEGY_NAMES and effort in ("", *REASONING_EFFORTS)
+    return strategy if is_name else ""
 
 
 # --------------------------------------------------------------------------------------
@@ -17177,18 +18568,12 @@ class RemoteServers(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of the valve: a JSON list, or a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
+    """Return the servers of the valve: a JSON list, or a single JSON object."""
     try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        problem = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            problem += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
+        rows = _load_rows(text)
+    except ValueError as error:
+        complaint = _servers_error(str(error))
+        return RemoteServers(complaints=(complaint,), secrets=(text,))
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -17200,7 +18585,7 @@ def read_servers(text: str) -> RemoteServers:
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
+        complaint = _server_error(row, fields, tools) or ""
         if complaint:
             problem = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(problem))
@@ -17214,6 +18599,22 @@ def read_servers(text: str) -> RemoteServers:
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
+
+
+def _load_rows(text: str) -> list[object]:
+    """Return the descriptions in the text of the valve; raises ValueError.
+
+    A number of thousands of digits, or nesting without an end, is refused like any
+    other text that is not JSON.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not JSON ({place})") from None
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    return given if isinstance(given, list) else [given]
 
 
 def _servers_error(problem: str) -> str:
@@ -17302,30 +18703,33 @@ class Valves(BaseModel):
         DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
     MODEL_ID: str = _valve(
-        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
+        "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
+        "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
     ENABLE_WEB_SEARCH: bool = _valve(
         False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+        "Let the model run Python in a billed container at OpenAI, with the files of the "
+        "chat. Its own files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
         "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and in its usage: tokens "
-        "and web searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens, "
+        "web searches and Python's containers only.",
     )
 
     # Key and server
@@ -17412,6 +18816,14 @@ class Valves(BaseModel):
         '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
 
+    # Agents
+    AGENT_JSON: str = _valve(
+        "",
+        "A JSON object of what the agents do (docs/settings.md lists its keys): "
+        '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
+        "switch *Agent*, except for `model`.",
+    )
+
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = _valve(
         True,
@@ -17439,9 +18851,8 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that are sent to the model whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI also sends "
-        "their text.",
+        "Attached files that are sent to the model whole, instead of the text that Open "
+        "WebUI retrieves from them: PDFs, or `all` documents.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -17650,19 +19061,20 @@ TOOL_SWITCHES: Mapping[str, str] = {
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.config
 #
-# What the valves come to for one call: they are read once, into a `Config`.
+# The valves as they apply to one call: they are read once, into a `Config`.
 #
 # The switches of the composer come from the companion filter, in
 # `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
-# `thinking` (an effort).
+# `agent` (true), `thinking` (an effort).
 # --------------------------------------------------------------------------------------
 
 
 _Read = TypeVar("_Read")
+_Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
+    """What applies to one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     expert: ExpertSettings
@@ -17670,12 +19082,13 @@ class Config(NamedTuple):
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
+    """Messages for administrators; the call works without what they name."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error refuses the call (`resolve_call`)."""
+    """The administrator's models and the agents; an error refuses the call
+    (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_seconds: float
@@ -17696,6 +19109,10 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    agent: StrategyParameters
+    """What AGENT_JSON says."""
+    wants_agent: bool
+    """Whether the switch makes the chat's model an agent."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
 
@@ -17712,20 +19129,24 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    switched = _read_switches(given, host.get(_FILTER_KEY))
+    wanted = switched.user
     own = _allowed_choices(wanted, valves, is_admin)
+    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    agent = read_agent_parameters(valves.AGENT_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (
         rules.problem,
         timeouts.problem,
         _permission_error(valves),
-        filter_error,
+        switched.problem,
+        *agent.problems,
     )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
@@ -17738,7 +19159,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
         own_key=own_key,
-        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
+        overrides=_read_or_error(named_models, valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules.rules,
         tool_seconds=timeouts.default,
@@ -17753,8 +19174,19 @@ def read_config(
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
-        refused=_refused_choices(wanted, own, valves),
+        agent=agent.parameters,
+        wants_agent=switched.agent and may_use_agent,
+        refused=_refused_choices(switched, own, valves, may_use_agent),
     )
+
+
+def named_models(valves: Valves) -> dict[str, ResolvedModel]:
+    """Return the administrator's models and the agents, by the names in MODEL_ID.
+
+    Raises InvalidRequest.
+    """
+    overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON).parameters)
 
 
 def read_expert_settings(valves: Valves) -> ExpertSettings:
@@ -17770,9 +19202,12 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
+def _read_or_error(
+    read: Callable[[_Source], _Read], source: _Source
+) -> _Read | InvalidRequest:
+    """Return what a valve says, or its error: only calls that need it are refused."""
     try:
-        return read(text)
+        return read(source)
     except InvalidRequest as error:
         return error
 
@@ -17818,17 +19253,34 @@ _CHOICES: Mapping[str, str] = {
 }
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
+_AGENT_WORD = "agent"
+"""The word for the switch that no user valve stands for."""
 
-def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
-    """Return a user's settings with the composer's switches, and what is wrong."""
+
+class _Switched(NamedTuple):
+    """A user's settings with the composer's switches."""
+
+    user: UserValves
+    agent: bool = False
+    problem: str = ""
+    """The message about switches that cannot be read."""
+
+
+def _read_switches(user: UserValves, given: object) -> _Switched:
+    """Return a user's settings with the composer's switches."""
     if not isinstance(given, Mapping):
-        return user, ""
+        return _Switched(user)
     if given.get("version") != _FILTER_VERSION:
-        return user, _OTHER_FILTER_VERSION
+        return _Switched(user, problem=_OTHER_FILTER_VERSION)
     changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed), ""
+    return _Switched(user.model_copy(update=changed), bool(given.get(_AGENT_WORD)))
+
+
+def _is_permitted(word: str, valves: Valves) -> bool:
+    """Say whether users may change what a word stands for."""
+    return bool({word, "all"} & _permitted_words(valves))
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -17841,16 +19293,22 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
+def _refused_choices(
+    switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
+) -> list[str]:
+    """Return the settings in which a user's wish and permission differ."""
+    wanted = switched.user
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
         lost.append("API_KEY")
+    if switched.agent and not may_use_agent:
+        lost.append("AGENT")
     return lost
 
 
 def _permission_error(valves: Valves) -> str:
-    known = (*_CHOICES, "all", "nothing")
+    known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
     return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
@@ -17934,7 +19392,7 @@ class RunLog(AnswerLog):
         self._lock = Lock()
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Keep a line, with its time in UTC; also write it if its level is enough."""
+        """Keep a line with its time in UTC; write it too if its level is high enough."""
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
@@ -18002,27 +19460,27 @@ class HostContext(NamedTuple):
 # --------------------------------------------------------------------------------------
 
 
-_SHARE = 8
-"""As many as one answer uses at once."""
+_MAX_THREADS = 8
+"""Of one user; an answer runs as many calls at once."""
 
 _USED_UP = (
-    f"Error: The tool was not started: {_SHARE} earlier calls are still running after "
+    f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
     "their time limit. Tell the user to try again later, and to tell an administrator "
     "if the problem persists."
 )
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; nobody waits any more for `abandoned` calls."""
+    """The threads of one user; `abandoned` calls run on after their time limit."""
 
     def __init__(self) -> None:
         """Start no thread yet."""
-        super().__init__(_SHARE, "sync-tool")
+        super().__init__(_MAX_THREADS, "sync-tool")
         self.abandoned = set[Future[Any]]()
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; an error if abandoned calls hold all threads."""
-        if len(self.abandoned) >= _SHARE:
+        if len(self.abandoned) >= _MAX_THREADS:
             return _USED_UP
         future = self.submit(work)
         try:
@@ -18033,7 +19491,10 @@ class UserThreads(ThreadPoolExecutor):
             raise
 
     def _forget(self, future: Future[Any]) -> None:
-        """Free a place; until then the future keeps this object in a weak mapping."""
+        """Free the thread of an abandoned call.
+
+        As the future's callback it keeps this object alive in the weak mapping.
+        """
         self.abandoned.discard(future)
 
 
@@ -18086,7 +19547,7 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events beside the answer; a title has no page to show them."""
+    """Return what sends events beside the answer; None if no page shows them."""
     if caller.host_reads and not caller.task:
         return host.event_emitter
     return None
@@ -18104,19 +19565,19 @@ class PipeCall(NamedTuple):
     threads: ToolThreads
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
-    """What the host tells of who asks."""
+    """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
 
 class CheckedCall(NamedTuple):
-    """A call that may be answered: where, by which model, with what of its body.
+    """A call that may be answered, with its endpoint and model.
 
     Settings that cannot be used have raised InvalidRequest by now (`check_call`).
     """
 
     body: JsonObject
-    """What the caller may set of it."""
+    """Only what the caller may set."""
     messages: list[dict[str, Any]]
     """Those of the body; none if it has no list of them."""
     caller: Caller
@@ -18126,16 +19587,20 @@ class CheckedCall(NamedTuple):
     model: ResolvedModel
     """What answers it."""
     chosen_model: ResolvedModel
-    """The model that was asked for, which may be switched off."""
+    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
+    model_name: str
+    """The name in MODEL_ID or AGENT_JSON of the model that answers."""
     overrides: Mapping[str, ResolvedModel]
-    """The administrator's models, by their names."""
+    """The administrator's models and the agents, by their names."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
     account: CallAccount | None
+    agent: AgentMode | None
+    """How an agent answers, if one does."""
 
     @property
     def valves(self) -> Valves:
@@ -18162,7 +19627,12 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     overrides = call.config.overrides
     if isinstance(overrides, InvalidRequest):
         raise overrides
+    parameters = call.config.agent
     chosen = resolve_model(caller.model, overrides)
+    agent = None
+    if not caller.task:
+        switched = call.config.wants_agent
+        agent = find_agent(caller.model, parameters, is_switched=switched)
     ends = call.capabilities.shutdown_dates.get(chosen.id)
     if ends:
         chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
@@ -18176,12 +19646,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         model=successor or chosen,
         chosen_model=chosen,
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        model_name=answering_name(caller.model, parameters),
         overrides=overrides,
         capabilities=call.capabilities,
         log=call.log,
         host=call.host,
         threads=call.threads,
         account=call.account,
+        agent=agent,
     )
 
 
@@ -18190,7 +19662,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
 #
 # The functions of the host's tools: how it wraps them, and how they run.
 #
-# What is guessed of a foreign function is guessed here.
+# Every assumption about a function that is not ours is made here.
 # --------------------------------------------------------------------------------------
 
 
@@ -18238,10 +19710,10 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
 
 
 async def call_server(function: HostFunction, params: JsonObject) -> Any:
-    """Return what an MCP server says, also of a call that failed.
+    """Return the result of an MCP server, or its error for the model.
 
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    The host raises the server's own error as a bare Exception (utils/mcp/client.py).
+    Other exceptions are not from the server and may not be shown to the model.
     """
     try:
         return await function(**params)
@@ -18256,8 +19728,8 @@ async def call_server(function: HostFunction, params: JsonObject) -> Any:
 #
 # The only module that uses `open_webui`.
 #
-# Its names are looked up here, when they are used. If an older host lacks one, the chat
-# shows a sentence, and the pipe still loads.
+# Its names are looked up when they are used. If an older host lacks one, the chat shows a
+# message, and the pipe still loads.
 # --------------------------------------------------------------------------------------
 
 
@@ -18292,7 +19764,7 @@ class NewFile(NamedTuple):
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
+    """Raise InvalidRequest if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
@@ -18313,7 +19785,7 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    The chat is not touched: storing items must not move it in the list.
+    Without `touch` the chat keeps its time, and with it its place in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -18321,9 +19793,9 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 
 
 def server_secret() -> str:
-    """Return the server's own secret, or nothing.
+    """Return the server's own secret; empty without one.
 
-    Without it a chat goes on without what needs one.
+    Then the chat works without what needs a secret.
     """
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
@@ -18407,13 +19879,13 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
-    """Return the metadata, without a search that the host would not let a user do.
+    """Return the metadata, without web search if the user may not use it.
 
-    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
-    switches of a call").
+    `features` comes from the client and is not checked by the host for a pipe
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
-    asked = as_mapping(metadata.get("features"))
-    if not asked.get("web_search") or user.get("role") == "admin":
+    requested = as_mapping(metadata.get("features"))
+    if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
@@ -18425,7 +19897,7 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
         and await has_permission(user.get("id"), "features.web_search", rights)
     ):
         return metadata
-    return {**metadata, "features": {**asked, "web_search": False}}
+    return {**metadata, "features": {**requested, "web_search": False}}
 
 
 async def make_native(model_id: str) -> bool:
@@ -18485,19 +19957,60 @@ async def read_file(
         return None
 
 
-_LONGEST_SIDE = 2048
+class RetrievedText(NamedTuple):
+    """What the host wrote into a chat of all its sources, and what is to stay of it."""
+
+    sources: str
+    with_template: str
+    kept: str
+    """Empty if nothing stays."""
+    kept_with_template: str
+
+
+async def retrieved_text(
+    sources: list[Any], kept: list[Any], question: str
+) -> RetrievedText:
+    """Return the text of `sources`, as the host wrote it, and that of the `kept` ones.
+
+    These keep their numbers. `question` is for templates that repeat it.
+    """
+    build = _host_name("utils.middleware", "get_source_context")
+    fill = _host_name("utils.task", "rag_template")
+    template = await _host_name("models.config", "Config").get("rag.template")
+    numbers: dict[str, int] = {}
+    whole_text = str(build(sources, numbers)).strip()
+    kept_text = str(build(kept, numbers)).strip()
+    return RetrievedText(
+        sources=whole_text,
+        with_template=str(await fill(template, whole_text, question)),
+        kept=kept_text,
+        kept_with_template=str(await fill(template, kept_text, question)),
+    )
+
+
+_MAX_SIDE_PIXELS = 2048
 """The API itself scales larger pictures down to about that."""
+
+_MAX_PIXELS = 50_000_000
+"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
+few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
+_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
 
 
 def scale_image(encoded: str) -> bytes:
-    """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
-    do it. Blocks.
+    """Return a picture, given in base64, as a smaller JPEG; blocks.
+
+    Empty if the host's library cannot read it, or if it has too many pixels.
     """
     scaled = BytesIO()
     try:
         file = BytesIO(b64decode(encoded))
-        with import_module("PIL.Image").open(file) as image:
-            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+        # Only the header is read here; the pixels are decoded by what follows.
+        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return b""
+            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
         return b""
@@ -18507,7 +20020,7 @@ def scale_image(encoded: str) -> bytes:
 async def update_tool(
     function: HostFunction, messages: list[Any], files: list[Any]
 ) -> HostFunction:
-    """Return a tool's function that knows the current chat."""
+    """Return a tool's function with the current messages and files of the chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     updated: HostFunction = await update(function=function, extra_params=fresh)
@@ -18612,7 +20125,7 @@ _CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_f
 
 
 def _tool_words() -> Iterator[str]:
-    """Yield the words that open tools: their types, and fields of these."""
+    """Yield the words that open tools: types, and fields as `type.field`."""
     for kind in TOOL_KINDS.values():
         for name in kind.types:
             yield name
@@ -18630,12 +20143,14 @@ _KNOWN_WORDS = {
 
 
 class _Permission(NamedTuple):
+    """What one caller may set."""
+
     opened: Collection[str]
     """What `caller_may_set` opens for this caller."""
-    longest: int
+    max_tokens: int
     """MAX_OUTPUT_TOKENS, or 0 for no limit."""
     stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
+    """The parameters that an administrator stored with the model; they may be sent."""
 
 
 async def permitted_call(call: CheckedCall) -> CheckedCall:
@@ -18643,14 +20158,17 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     caller = call.caller
     words = comma_list(call.config.expert.caller_may_set.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
+    is_limited = "max_output_tokens" not in opened
+    max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
+    may = _Permission(opened, max_tokens, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    shown: dict[str, str] = {}
+    for key, value in call.body.items():
+        if value is not None and body.get(key) != value:
+            shown[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
     who = f"user {caller.user_id}"
     line = left_out_line(who, shown, call.capabilities.first_time)
     if line:
@@ -18672,26 +20190,47 @@ def _opened(word: str) -> str:
 
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
+    kept = _permitted_keys(body, may)
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
         kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
         given = body.get(name)
         if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+            kept[name] = _permitted_tools(given, may)
+    for name in _LENGTHS:
+        if _is_too_long(name, body, may):
+            kept[name] = may.max_tokens
+    return kept
+
+
+def _permitted_keys(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body without the administrator's keys, unless the model has them."""
+    kept = dict(body)
+    for key in ACCOUNT_KEYS:
+        if key not in body or key in may.opened:
+            continue
+        del kept[key]
+        if key in may.stored:
+            kept[key] = may.stored[key]
+    return kept
 
 
 def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
+    stored = as_mapping(may.stored.get("reasoning"))
+    kept: dict[str, Any] = {}
+    for key, value in given.items():
+        is_open = key in ("effort", "summary") or f"reasoning.{key}" in may.opened
+        if is_open or (key in stored and stored[key] == value):
+            kept[key] = value
+    return kept
+
+
+def _permitted_tools(given: Iterable[object], may: _Permission) -> list[object]:
+    """Return the tools that a caller may offer, or that are stored with the model."""
+    stored = [tool for name in _TOOLS for tool in as_list(may.stored.get(name))]
+    return [tool for tool in given if _is_open(tool, may.opened) or tool in stored]
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
@@ -18713,10 +20252,11 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    if may.max_tokens == 0:
+        return False
     value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+    requested = clamp_number(value, 0, may.max_tokens + 1, 0)
+    return requested > may.max_tokens and value != may.stored.get(name)
 
 
 # --------------------------------------------------------------------------------------
@@ -18724,8 +20264,8 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
 #
 # Decides whether and where a call is answered: the one place that refuses a call.
 #
-# The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
-# through it, too.
+# The administration's filter may choose the endpoint. It also fetches the tokens of
+# Microsoft Entra ID.
 # --------------------------------------------------------------------------------------
 
 
@@ -18736,10 +20276,11 @@ _NO_ENTRA = (
 
 
 async def check_call(call: PipeCall) -> CheckedCall:
-    """Return the call with where and by what it is answered, and what it may set.
+    """Return the call with its endpoint and model, without what it may not set.
 
-    A call that has an account already is answered where that says now. Raises
-    InvalidRequest for what an administrator or the caller has to change.
+    A call that already has an account goes to the endpoint that the account chooses now:
+    after a failure that is the next one. Raises InvalidRequest for what an administrator
+    or the caller has to change.
     """
     if call.account is None:
         call = await _with_account(call)
@@ -18755,7 +20296,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
-    """Return the call with what the administration's filter decides, if it is active."""
+    """Return the call with its account at the administration's filter, if active."""
     administration = await active_administration(call.host.request)
     if administration is None:
         return call
@@ -18768,11 +20309,27 @@ def call_facts(call: PipeCall) -> CallFacts:
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=call.caller.model,
+        model=answering_name(call.caller.model, call.config.agent),
+        host_model=call.caller.host_model,
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
+        user_pays=_user_pays(call),
     )
+
+
+def _user_pays(call: PipeCall) -> bool:
+    """Say whether a user's own key pays for a call.
+
+    Whoever has the administrator's headers may be served without a valid key, and so
+    may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
+    """
+    config = call.config
+    if not config.own_key:
+        return False
+    endpoint = build_endpoint(config.valves, config.own_key)
+    is_openais = not endpoint.is_gateway and not endpoint.is_azure
+    return is_openais and not endpoint.extra_headers
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
@@ -18834,11 +20391,11 @@ async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
+"""How long a request keeps the next one away, until it has succeeded."""
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
+_MAX_LIST_BYTES = 5_000_000
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
@@ -18848,13 +20405,13 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
     """
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
+        return read_models(await answer.read_json(_MAX_LIST_BYTES))
 
 
 class Listing:
-    """What the key of the valves may use, as far as it is known.
+    """The models that the key of the valves can use, as far as they are known.
 
-    One account is remembered: that of the valves as they were at the last look.
+    One account is remembered: that of the valves when the models were last listed.
     """
 
     def __init__(self) -> None:
@@ -18867,7 +20424,7 @@ class Listing:
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
+        """Return the known models, None before the first answer; refresh old ones."""
         account = endpoint.account()
         now = monotonic_seconds()
         if account != self._account:
@@ -18880,7 +20437,8 @@ class Listing:
         return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
+        """Fetch the models; after an error the known ones stay."""
+        with suppress(ResponsesError):
             models = await fetch_models(endpoint, connections)
             if endpoint.account() != self._account:  # the valves were changed meanwhile
                 return
@@ -18895,14 +20453,14 @@ def list_models(
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
+    `auto` stands for the newest of each family that the key can use, or of each known
+    family if the server's list has no model that we know, like Azure's. A name that an
+    administrator wrote stays, whatever the server lists: it fails when it is used.
     """
     try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
+        models = named_models(valves)
+    except ResponsesError:  # the chat shows the error
+        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
     today = utc_today().isoformat()
@@ -18914,288 +20472,75 @@ def list_models(
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
+        if name == "auto":
+            names += newest
+        else:
+            names.append(name)
+    return {name: resolve_model(name, models) for name in names}
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.store.keys
+# owui_manifold.prepare.remote_rules
 #
-# The keys of a chat: what is stored is signed, and in part encrypted.
+# The rules of TOOL_APPROVAL for remote MCP servers, whose tools OpenAI calls.
 #
-# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user, chat and message, so that a copy in another chat, or a clone of a
-# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
-# Open WebUI has. It is imported when it is used, so a server without it still loads the
-# pipe, and stores less.
+# With `require_approval: never` OpenAI makes a call without telling anybody first. So
+# where a rule may be about a tool of such a server, OpenAI is told to ask each time, and
+# what no rule is about is answered here as the server's description says.
 # --------------------------------------------------------------------------------------
 
 
-_PURPOSE = "openai_responses_pipe "
-_NONCE_BYTES = 12
+_UNASKED = "never"
 
 
-class ChatKeys:
-    """Signs what is stored for one user, and encrypts what is stored in one chat."""
-
-    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
-        """Derive the keys; without a secret nothing is signed or encrypted."""
-        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _cipher(secret) if secret else None
-        self._user_id = user_id
-        self._chat_id = chat_id
-
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
-
-        Empty if that is impossible.
-        """
-        if self._cipher is None:
-            return ""
-        nonce = os.urandom(_NONCE_BYTES)
-        text = json.dumps(value).encode()
-        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
-        return base64.b64encode(nonce + sealed).decode("ascii")
-
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
-
-        What is not ours, or was changed, raises exceptions of the package's own.
-        """
-        if self._cipher is None:
-            return None
-        try:
-            whole = base64.b64decode(sealed, validate=True)
-            nonce = whole[:_NONCE_BYTES]
-            rest = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            return json.loads(text)
-        except Exception:
-            return None
-
-    def _scope(self, message_id: str) -> bytes:
-        """Return what a value is bound to: a client chooses the ids of its messages."""
-        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
+def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
+    """Return a tool of a request; a remote server asks if a rule may be about it."""
+    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
+        return tool
+    return {**tool, "require_approval": "always"}
 
 
-def _cipher(secret: str) -> Any:
-    key = derive_key(secret, f"{_PURPOSE}sent")
-    try:
-        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
-    except ImportError:
-        return None
+def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
+    """Say whether a rule may keep back a call of a server's tools.
 
-
-def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
-    """Return the keys for the caller's chat on this server."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    return ChatKeys(secret, caller.user_id, caller.chat_id)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store.stored_chat
-#
-# What the row of a chat holds when an answer begins.
-# --------------------------------------------------------------------------------------
-
-
-_HISTORY = "history"
-
-
-class StoredChat(NamedTuple):
-    """A chat as the host stores it, with what earlier answers recorded."""
-
-    messages: JsonObject
-    """The host's messages, by id."""
-    records: dict[str, Record]
-    repairs: tuple[ChatRepair, ...]
-    """What refusals of this chat showed."""
-    sent: dict[str, SentContext]
-    """What earlier runs sent in addition, by the ids of the answers."""
-    answer_repairs: tuple[ChatRepair, ...]
-    """Those of the `repairs` that earlier runs of this answer stored."""
-    row_values: JsonObject
-    """The values in keys of the row; those in answers are the host's to remove."""
-    size: int
-    """About how many entries the chat has."""
-
-
-async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
-    """Return what is stored of the caller's own chat, or None if it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    if chat is None:
-        return None
-    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    size = count_entries([kept, _messages_of(chat)], 3)
-    return await run_work(
-        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
-    )
-
-
-def _parse_chat(
-    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
-) -> StoredChat:
-    """Return what a chat holds in keys of its row and in its answers."""
-    messages = _messages_of(chat)
-    in_answers = output_values(messages)
-    everything = {**chat, **in_answers}
-    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
-    in_row = {key: value for key, value in values.items() if key not in in_answers}
-    own_value = values.get(message_key(message_id))
-    return StoredChat(
-        messages=messages,
-        records=read_records(values, keys.sign),
-        repairs=stored_repairs(values.values()),
-        sent=read_sent_context(values, keys.unseal),
-        answer_repairs=stored_repairs([own_value]),
-        row_values=in_row,
-        size=size,
-    )
-
-
-def _messages_of(chat: JsonObject) -> JsonObject:
-    """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(value_at(chat, _HISTORY, "messages"))
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.cache_comparison
-#
-# Has OpenAI compare a request with that of the answer before it.
-#
-# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
-# --------------------------------------------------------------------------------------
-
-
-_LONGEST_ID = 200
-
-
-def with_cache_comparison(
-    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
-) -> ResponsesRequest:
-    """Return a request that names the response before it, if that is wanted and known.
-
-    Other servers refuse the field.
+    Their names are only known if the description lists them.
     """
-    if stored is None or not call.endpoint.is_openai:
-        return request
-    if not call.config.expert.prompt_cache_diagnostics:
-        return request
-    earlier = _earlier_response_id(stored, call.caller.message_id)
-    if not earlier or not call.resolve(request.model).facts.diagnostics:
-        return request
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    return request.model_copy(update={"prompt_cache_options": options})
+    if all(answer == "auto" for _, answer in rules):
+        return False
+    names = _tool_names(server.get("allowed_tools"))
+    if names is None:
+        return True
+    approver = Approver(rules)
+    for name in names:
+        request = {"server_label": server.get("server_label"), "name": name}
+        if approver.rule_for(remote_name(request), name) != "auto":
+            return True
+    return False
 
 
-def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
-    """Return the id of the response before an answer, or nothing.
+def _tool_names(chosen: object) -> Sequence[str] | None:
+    """Return the names in a list or a filter of tools; None if it does not name them."""
+    if isinstance(chosen, list):
+        return [str(name) for name in chosen]
+    names = as_mapping(chosen).get("tool_names")
+    return [str(name) for name in names] if isinstance(names, list) else None
 
-    The host has that answer in front of this one's question, with the id in its usage.
+
+def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
+    """Return what holds for a remote call that no rule is about.
+
+    `servers` are as they are described: the last of a label counts. A filter may also
+    choose tools that only read, which nobody here can know.
     """
-    answer = as_mapping(stored.messages.get(answer_id))
-    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
-    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
-    response_id = as_text(value_at(earlier, "usage", "response_id"))
-    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
-        return ""
-    return response_id
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.files
-#
-# The host's files that a chat names: documents for the model, and pictures it drew.
-#
-# They are read with the rights of the current user.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_DOCUMENT_BYTES = 50_000_000
-"""The limit for all documents of one request."""
-
-_TOO_LARGE = (
-    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
-    "smaller file, or start a new chat."
-)
-
-
-async def add_documents(
-    parts: Sequence[ChatPart], user: HostUser | None, wanted: str
-) -> list[ChatPart]:
-    """Return a chat with the documents that the model reads itself.
-
-    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
-    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
-    asked.
-    """
-    result = list(parts)
-    question = question_index(parts)
-    left = _MAX_DOCUMENT_BYTES
-    for index, part in enumerate(parts):
-        if isinstance(part, UserMessage) and part.attachments:
-            read = list[Item]()
-            for file in part.attachments:
-                document, size = await _read_document(file, user, wanted, left)
-                left -= size
-                if document:
-                    is_asked = index == question
-                    read.append(part_or_note(document, is_asked=is_asked))
-            result[index] = part.with_content([*read, *part.content])
-    return result
-
-
-async def _read_document(
-    file: Attachment, user: HostUser | None, wanted: str, left: int
-) -> tuple[Item | str, int]:
-    """Return a document and its size; or why it cannot be sent, and nothing if it is
-    not for the model.
-    """
-    if file.is_image:
-        return "", 0
-    stored = await readable_file(file.file_id, user)
-    name = file.name
-    declared = file.content_type
-    if stored:
-        name = name or shorten_name(stored.name)
-        declared = declared or stored.media_type
-    kind = document_type(name, declared)
-    if not kind or (kind != PDF_TYPE and wanted != "all"):
-        return "", 0
-
-    def sized_part(content: bytes) -> tuple[Item, int]:
-        return document_part(name, kind, content), len(content)
-
-    part: Item | str = GONE_FILE.format(name)
-    size = stored.size if stored else 0
-    if stored and size <= left:
-        part, size = await read_file(stored, sized_part) or (part, 0)
-    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
-
-
-async def load_stored_images(
-    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
-) -> Mapping[str, Record]:
-    """Return a chat's records with the pictures that its answers name.
-
-    Pictures that the user may not read, or that no longer exist, are left out.
-    """
-    wanted = stored_image_ids(parts, records)
-    if not wanted:
-        return records
-    user = await user_model(user_id)
-    pictures: dict[str, str] = {}
-    for file_id in dict.fromkeys(wanted):
-        file = await readable_file(file_id, user)
-        held = await read_file(file, base64.b64encode)
-        if held:
-            pictures[file_id] = held.decode()
-    return restore_images(records, pictures)
+    label = request.get("server_label")
+    setting: object = None
+    for server in servers:
+        if server.get("server_label") == label:
+            setting = server.get("require_approval")
+    if setting == _UNASKED:
+        return "auto"
+    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
+    return "auto" if request.get("name") in unasked else "ask"
 
 
 # --------------------------------------------------------------------------------------
@@ -19262,7 +20607,8 @@ def _file_search(config: Config) -> Sequence[Item]:
 
 def _remote_servers(config: Config) -> Sequence[Item]:
     """Return a tool for each server."""
-    return config.remote.tools
+    rules = config.approval_rules
+    return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
 def _image_generation(config: Config) -> Sequence[Item]:
@@ -19360,6 +20706,7 @@ def called_tools(
     model: ResolvedModel,
     expert: ExpertSettings,
     log: Callable[[str], object] = str,
+    rules: ApprovalRules = (),
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
 
@@ -19369,16 +20716,17 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    is_usual = 0 < len(text) <= _MAX_REMEMBERED
     tools, lines = (
         _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
     )
     for line in lines:
         log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
+    taken = [tool for tool in tools if _takes(model, tool["type"])]
+    return [put_under_rules(tool, rules) for tool in taken]
 
 
-_LONGEST_REMEMBERED = 50_000
+_MAX_REMEMBERED = 50_000
 """Characters of tools that are remembered: those of some fifty usual ones."""
 
 
@@ -19460,6 +20808,548 @@ def _too_many_notice(count: int) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.prepare.agent
+#
+# What the request of an agent has that the one of a plain model has not.
+#
+# All of it is here: the instructions with the policies, the memories, and the tools with
+# their guard and their budget. The model of a listed agent is that of AGENT_JSON
+# (`call/agent.py`); the rounds run in `run/agent.py`.
+#
+# With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
+# that has begun gets them in a developer message in front of the question, and what it
+# was sent before stays (`owui_chat/input/prefix.py`). When the switch is off again, the
+# next question says which lines no longer hold.
+# --------------------------------------------------------------------------------------
+
+
+_TASK_LIST = (
+    "- For work of several steps write the steps with `create_tasks` before the first "
+    "one. Mark each with `update_task` when you begin it and when it is done: the user "
+    "watches this list."
+)
+_SUB_AGENTS = (
+    "- Give parts of the work that do not need each other to sub-agents with "
+    "`delegate_task`, several in one response. A sub-agent sees nothing of this chat: "
+    "tell it all that it needs."
+)
+_QUESTIONS = (
+    "- If only the user can decide something that changes the result, ask with "
+    "`ask_user`, once, before you do the work that depends on it."
+)
+_HOST_POLICIES: Mapping[str, str] = {
+    "create_tasks": _TASK_LIST,
+    "delegate_task": _SUB_AGENTS,
+    "ask_user": _QUESTIONS,
+}
+"""What an agent is told of Open WebUI's own tools, if it is offered them."""
+
+
+def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
+    """Raise InvalidRequest if the model of a listed agent cannot call tools."""
+    if agent.is_listed and not model.facts.functions:
+        problem = f"AGENT_JSON: the model {model.id} cannot call tools"
+        raise valve_error(problem, PIPE_SHELL, '{"model": "gpt-6.1-sol"}')
+
+
+def agent_instructions(
+    call: CheckedCall,
+    agent: AgentMode,
+    model: ResolvedModel,
+    system_prompt: str,
+    tools: OfferedTools,
+) -> str:
+    """Return the instructions of an agent: who it is, what it does, the policies."""
+    parameters = agent.parameters
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_prompt)
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    style = choose_style(parameters.policy_style, model.family)
+    policy = build_system_instruction(base, parameters.prompt_policy_overrides, style)
+    offered = {str(tool.get("name")) for tool in tools.items}
+    builtin = {name for name in offered if call.host.is_builtin(name)}
+    return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))
+
+
+def _host_policy(builtin: Collection[str]) -> str:
+    """Return the block about those of Open WebUI's own tools that are offered."""
+    lines = [line for name, line in _HOST_POLICIES.items() if name in builtin]
+    if not lines:
+        return ""
+    return "\n".join(["<host_tools>", *lines, "</host_tools>"])
+
+
+def remembered_messages(
+    agent: AgentMode | None, messages: Sequence[Message]
+) -> tuple[Sequence[Any], str]:
+    """Return what the memory policy leaves of a chat, and what to say about it.
+
+    Raises InvalidRequest for an unknown policy.
+    """
+    if agent is None:
+        return messages, ""
+    window = apply_memory_policy(messages, agent.parameters.guide.memory_policy)
+    return window.messages, window.note
+
+
+def agent_memories(agent: AgentMode) -> list[ChatPart]:
+    """Return what an agent remembers from before the chat, as the chat's beginning."""
+    items = build_memory_items(agent.parameters.guide)
+    return [UserMessage(item) for item in items]
+
+
+def agent_defaults(agent: AgentMode) -> dict[str, Any]:
+    """Return the parameters that hold unless the request has its own."""
+    temperature = agent.parameters.guide.temperature
+    return {} if temperature is None else {"temperature": temperature}
+
+
+def agent_toolset(call: CheckedCall, agent: AgentMode, toolset: Toolset) -> Toolset:
+    """Return the tools of a chat under the guard and the budget of an agent.
+
+    A call that failed is not made again with the same arguments.
+    """
+    tools = GuardedTools(toolset.tools)
+    calls = call.valves.MAX_TOOL_CALLS
+    budget = build_budget(agent.parameters)
+    return toolset._replace(
+        tools=tools,
+        judge=tools,
+        budget=replace(budget, calls=calls),
+        texts=build_call_texts(agent.parameters, calls),
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.keys
+#
+# The keys of a chat: what is stored is signed, and in part encrypted.
+#
+# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# Open WebUI has. It is imported when it is used, so a server without it still loads the
+# pipe, and stores less.
+# --------------------------------------------------------------------------------------
+
+
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
+
+
+class ChatKeys:
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
+
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = _cipher(secret) if secret else None
+        self._user_id = user_id
+        self._chat_id = chat_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
+        if self._cipher is None:
+            return ""
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce = whole[:_NONCE_BYTES]
+            rest = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
+        except Exception:
+            return None
+
+    def _scope(self, message_id: str) -> bytes:
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
+
+
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
+
+
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.stored_chat
+#
+# What the row of a chat holds when an answer begins.
+# --------------------------------------------------------------------------------------
+
+
+_HISTORY = "history"
+_BYTES_OF_AN_ENTRY = 200
+"""Of the tools and settings of a turn."""
+
+
+class StoredChat(NamedTuple):
+    """A chat as the host stores it, with what earlier answers recorded."""
+
+    messages: JsonObject
+    """The host's messages, by id."""
+    records: dict[str, Record]
+    repairs: tuple[ChatRepair, ...]
+    """What refusals of this chat showed."""
+    sent: dict[str, SentContext]
+    """What earlier runs sent in addition, by the ids of the answers."""
+    answer_repairs: tuple[ChatRepair, ...]
+    """Those of the `repairs` that earlier runs of this answer stored."""
+    row_values: JsonObject
+    """The values in keys of the row; those in answers are the host's to remove."""
+    size: int
+    """About how many entries the chat has, with what was packed in it."""
+
+
+async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
+    """Return what is stored of the caller's own chat, or None if it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    size = count_entries([kept, _messages_of(chat)], 3)
+    return await run_work(
+        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+    )
+
+
+def _parse_chat(
+    chat: JsonObject, keys: ChatKeys, message_id: str, size: int
+) -> StoredChat:
+    """Return what a chat holds in keys of its row and in its answers."""
+    messages = _messages_of(chat)
+    in_answers = output_values(messages)
+    everything = {**chat, **in_answers}
+    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
+    in_row = {key: value for key, value in values.items() if key not in in_answers}
+    own_value = values.get(message_key(message_id))
+    unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
+    sent = read_sent_context(values, keys.unseal, unpacked_left)
+    unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
+    return StoredChat(
+        messages=messages,
+        records=read_records(values, keys.sign),
+        repairs=stored_repairs(values.values()),
+        sent=sent,
+        answer_repairs=stored_repairs([own_value]),
+        row_values=in_row,
+        size=size + unpacked // _BYTES_OF_AN_ENTRY,
+    )
+
+
+def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.cache_comparison
+#
+# Has OpenAI compare a request with that of the answer before it.
+#
+# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
+# --------------------------------------------------------------------------------------
+
+
+_MAX_ID_LENGTH = 200
+
+
+def with_cache_comparison(
+    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+) -> ResponsesRequest:
+    """Return a request that names the response before it, if that is wanted and known.
+
+    Other servers refuse the field.
+    """
+    if stored is None or not call.endpoint.is_openai:
+        return request
+    if not call.config.expert.prompt_cache_diagnostics:
+        return request
+    earlier = _earlier_response_id(stored, call.caller.message_id)
+    if not earlier or not call.resolve(request.model).facts.diagnostics:
+        return request
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    return request.model_copy(update={"prompt_cache_options": options})
+
+
+def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
+    """Return the id of the response before an answer, or nothing.
+
+    The host has that answer in front of this one's question, with the id in its usage.
+    """
+    answer = as_mapping(stored.messages.get(answer_id))
+    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
+    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
+    response_id = as_text(value_at(earlier, "usage", "response_id"))
+    if not response_id.startswith("resp") or len(response_id) > _MAX_ID_LENGTH:
+        return ""
+    return response_id
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.files
+#
+# The host's files that a chat names: documents for the model, and pictures it drew.
+#
+# They are read with the rights of the current user.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_DOCUMENT_BYTES = 50_000_000
+"""The limit for all documents of one request."""
+
+_TOO_LARGE = (
+    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
+    "smaller file, or start a new chat."
+)
+
+
+async def add_documents(
+    parts: Sequence[ChatPart], user: HostUser | None, wanted: str
+) -> list[ChatPart]:
+    """Return a chat with the documents that the model reads itself.
+
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
+    """
+    result = list(parts)
+    question = question_index(parts)
+    left = _MAX_DOCUMENT_BYTES
+    for index, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            read = list[Item]()
+            for file in part.attachments:
+                document, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if document:
+                    is_asked = index == question
+                    read.append(part_or_note(document, is_asked=is_asked))
+            result[index] = part.with_content([*read, *part.content])
+    return result
+
+
+def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
+    """Return the host's ids of the documents that `add_documents` adds.
+
+    A document whose message tells neither name nor type is not known before it is read.
+    """
+    ids = set[str]()
+    for message in user_messages(parts).values():
+        for file in message.attachments:
+            kind = document_type(file.name, file.content_type)
+            is_wanted = kind == PDF_TYPE or (bool(kind) and wanted == "all")
+            if is_wanted and not file.is_image:
+                ids.add(file.file_id)
+    return ids
+
+
+async def _read_document(
+    file: Attachment, user: HostUser | None, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    """Return a document and its size; or why it cannot be sent, and nothing if it is
+    not for the model.
+    """
+    if file.is_image:
+        return "", 0
+    stored = await readable_file(file.file_id, user)
+    name = file.name
+    declared = file.content_type
+    if stored:
+        name = name or shorten_name(stored.name)
+        declared = declared or stored.media_type
+    kind = document_type(name, declared)
+    if not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
+
+    part: Item | str = GONE_FILE.format(name)
+    size = stored.size if stored else 0
+    if stored and size <= left:
+        part, size = await read_file(stored, sized_part) or (part, 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
+
+
+async def load_stored_images(
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    Pictures that the user may not read, or that no longer exist, are left out.
+    """
+    wanted = stored_image_ids(parts, records)
+    if not wanted:
+        return records
+    user = await user_model(user_id)
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        file = await readable_file(file_id, user)
+        held = await read_file(file, base64.b64encode)
+        if held:
+            pictures[file_id] = held.decode()
+    return restore_images(records, pictures)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.python_files
+#
+# The files of a chat that code gets: they are in its container at the first call.
+#
+# They are chosen here, with the rights of the current user; `run/uploads.py` uploads them.
+# --------------------------------------------------------------------------------------
+
+
+MAX_FILE_BYTES = 64 * 1024**2
+MAX_TOTAL_BYTES = 256 * 1024**2
+"""The API takes 512 MB for a file; each is in memory while it is uploaded."""
+
+_LARGER_FILE = f"larger than {MAX_FILE_BYTES // 1024**2} MB"
+_LARGER_TOTAL = f"all files together exceed {MAX_TOTAL_BYTES // 1024**2} MB"
+_MORE_FILES = f"Python gets at most {MAX_CONTAINER_FILES} files"
+
+
+class PythonFile(NamedTuple):
+    """A file of the chat, and its name in the container."""
+
+    file_id: str
+    stored: StoredFile
+    name: str
+
+
+class PythonFiles(NamedTuple):
+    """The files that code gets, and the line about those that it does not."""
+
+    files: Sequence[PythonFile] = ()
+    notice: str = ""
+
+
+async def choose_python_files(
+    parts: Sequence[ChatPart], user: HostUser | None
+) -> PythonFiles:
+    """Return the files of a chat for its code, in their order, each once.
+
+    Raises InvalidRequest for one at the message that is asked which `user` may not
+    read; one at an earlier message is left out.
+    """
+    question = question_index(parts)
+    files: dict[str, PythonFile] = {}
+    reasons: dict[str, str] = {}
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            stored = await readable_file(attachment.file_id, user)
+            if stored is None:
+                if index == question and not attachment.is_image:
+                    raise InvalidRequest(GONE_FILE.format(attachment.name))
+                continue
+            reason = _reason_against(stored, list(files.values()))
+            if attachment.file_id in files:
+                continue
+            if reason:
+                reasons[attachment.name or stored.name] = reason
+                continue
+            name = _own_name(attachment, stored, [file.name for file in files.values()])
+            files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
+    return PythonFiles(tuple(files.values()), _notice(reasons))
+
+
+def name_python_files(
+    parts: Sequence[ChatPart], files: Sequence[PythonFile], *, at_question_only: bool
+) -> list[ChatPart]:
+    """Return a chat whose question says which files the code has.
+
+    In a chat with a row, what a question said is stored with it and sent again. Without
+    a row, each message says it again: it names the files up to it.
+    """
+    result = list(parts)
+    names = {file.file_id: file.name for file in files}
+    question = question_index(parts)
+    named: list[str] = []
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            name = names.get(attachment.file_id)
+            if name and name not in named:
+                named.append(name)
+        if named and (index == question or not at_question_only):
+            result[index] = _with_note(message, named)
+    return result
+
+
+def _with_note(message: UserMessage, names: Sequence[str]) -> UserMessage:
+    """Return a message that begins with the names of the files in the container.
+
+    The API puts an id in front of some names (`container.file.path` in its reference).
+    """
+    text = (
+        f"[Files in the folder /mnt/data of the python tool: {', '.join(names)}. An id "
+        "may stand in front of a name there.]"
+    )
+    note = {"type": "input_text", "text": text}
+    return message.with_content([note, *message.content])
+
+
+def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
+    """Return why a file is not copied; empty if it is."""
+    if stored.size > MAX_FILE_BYTES:
+        return _LARGER_FILE
+    if len(chosen) >= MAX_CONTAINER_FILES:
+        return _MORE_FILES
+    total = stored.size + sum(file.stored.size for file in chosen)
+    return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
+
+
+def _notice(reasons: dict[str, str]) -> str:
+    """Return the line about the files that are not copied, if any."""
+    if not reasons:
+        return ""
+    listed = [f"{name} ({reason})" for name, reason in reasons.items()]
+    return f"Not copied to Python: {', '.join(listed)}."
+
+
+def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
+    """Return the name of a file, with a number if another one has it."""
+    path = (attachment.name or stored.name).replace("\\", "/")
+    name = shorten_name(path.rpartition("/")[2]) or "file"
+    stem, dot, ending = name.rpartition(".")
+    if not stem:
+        stem, dot, ending = name, "", ""
+    number = 2
+    unique = name
+    while unique in taken:
+        unique = f"{stem} ({number}){dot}{ending}"
+        number += 1
+    return unique
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.host.approvals
 #
 # Asks people for approval of a tool's call, in the host's own dialog.
@@ -19471,8 +21361,8 @@ def build_approver(
 ) -> Approver:
     """Return who decides about the calls of a request.
 
-    The rules of the valve come first; for other tools the host's own mode counts. The
-    host's `ask_user` only asks a question.
+    The rules of TOOL_APPROVAL come first; other tools follow the host's own mode. The
+    host's `ask_user` needs no approval, because it only asks a question.
     """
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if host.is_builtin("ask_user"):
@@ -19487,12 +21377,20 @@ def build_approver(
 
 
 def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the names that a tool has in its toolkit or on its server.
+    """Return the names that a tool has or may have had.
 
-    The host puts an id in front of a name that another tool has, and of all names of an
-    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    It has one in its toolkit or on its server. The host puts an id in front of a name
+    that another tool has, and of all names of an MCP server
+    (docs/reference/open-webui.md, "Tools of the host"). A rule for the longer name holds
+    on when the chat has no other tool of that name: a user chooses the tools.
     """
-    return function_names(host.tools.get(name, {}).get("callable"))
+    tool = host.tools.get(name, {})
+    names = function_names(tool.get("callable"))
+    # `server:openapi:ID|names`, or the id of a toolkit.
+    own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
+    if own_id:
+        names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
+    return names
 
 
 _SHOWN_HALF = 2000
@@ -19502,7 +21400,7 @@ _SHOWN_HALF = 2000
 def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
-    Arguments cannot end the block of code: in JSON no line begins with their text.
+    Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF
@@ -19555,44 +21453,6 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""
 
 
-async def split_result_files(
-    files: Iterable[JsonObject],
-    text: str,
-    store: StoreImage,
-    user: HostUser | None,
-    *,
-    has_row: bool,
-) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
-    """
-    pictures = list[_Picture]()
-    shown = list[JsonObject]()
-    for file in files:
-        url = str(file.get("url") or "")
-        if file.get("type") != "image" or not url:
-            shown.append(file)
-            continue
-        picture = await _read_picture(url, store, user)
-        pictures.append(picture)
-        if picture.is_on_card and picture.fits(has_row):
-            shown.append({**file, "url": picture.address})
-    readable = [picture for picture in pictures if picture.is_readable]
-    for picture in pictures:
-        if not picture.is_readable:
-            text += f"\n{picture.part['text']}"
-    stored = [
-        {"type": "input_image", "image_url": picture.address}
-        for picture in readable
-        if picture.fits(has_row)
-    ]
-    output = append_images(text, [picture.part for picture in readable])
-    return output, {"files": shown, "stored": stored}
-
-
 class _Picture(NamedTuple):
     """A picture of a result, as the model gets it."""
 
@@ -19618,6 +21478,55 @@ class _Picture(NamedTuple):
         return not (has_row and self.address.startswith("data:"))
 
 
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    pictures: list[_Picture] = []
+    shown: list[JsonObject] = []
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        picture = await _read_picture(url, store, user)
+        pictures.append(picture)
+        if picture.is_on_card and picture.fits(has_row):
+            shown.append({**file, "url": picture.address})
+    stored = _stored_images(pictures, has_row=has_row)
+    return _build_output(text, pictures), {"files": shown, "stored": stored}
+
+
+def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
+    """Return a tool's text with its pictures, or with why they cannot be read."""
+    images: list[Item] = []
+    for picture in pictures:
+        if picture.is_readable:
+            images.append(picture.part)
+        else:
+            text += f"\n{picture.part['text']}"
+    return append_images(text, images)
+
+
+def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
+    """Return the pictures as the chat keeps them: by address."""
+    return [
+        {"type": "input_image", "image_url": picture.address}
+        for picture in pictures
+        if picture.is_readable and picture.fits(has_row)
+    ]
+
+
 async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
     """Return a picture at an address, which is stored if it came whole."""
     address = await store(url) if url.startswith("data:") else url
@@ -19635,7 +21544,7 @@ async def _read_image(address: str, user: HostUser | None) -> Item:
 # --------------------------------------------------------------------------------------
 # owui_manifold.host.tools
 #
-# Runs Open WebUI's tools in the same way as the host does.
+# Runs Open WebUI's tools as the host does.
 #
 # Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
 # run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
@@ -19649,7 +21558,7 @@ _HOUR = 3600.0
 
 
 def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
-    """Return the seconds of the host's own tools that may take minutes by design."""
+    """Return the time limits of the host's tools that may take minutes by design."""
     return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
 
 
@@ -19670,7 +21579,7 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 
 
 def _is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+    """Say whether a result reports an error."""
     result = parse_json_object(text)
     if result is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -19729,7 +21638,7 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         own = self._own_name(name)
         return own == "ask_user" and self._host.is_builtin(own)
 
@@ -19756,10 +21665,10 @@ class HostTools:
         """
         own = self._own_name(name)
         account = self._user.account
-        result = self._call_tool(own, arguments)
-        if account:
-            result = account.observe_tool(own, result, attrgetter("failed"))
-        return await result
+        work = self._call_tool(own, arguments)
+        if account is None:
+            return await work
+        return await account.observe_tool(own, work, attrgetter("failed"))
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -19793,7 +21702,7 @@ class HostTools:
     async def _in_the_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
-        """Return what the browser says of its own tool."""
+        """Return the result of a tool that runs in the browser."""
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
@@ -19862,13 +21771,18 @@ class PreparedRequest(NamedTuple):
     """
     cites: bool = False
     """Whether its tools give sources."""
+    python_files: Sequence[PythonFile] = ()
+    """The files of the chat that its code gets."""
 
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
-    called = called_tools(call.body, model, call.config.expert, call.log.warn)
+    config = call.config
+    called = called_tools(
+        call.body, model, config.expert, call.log.warn, config.approval_rules
+    )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
@@ -19892,7 +21806,7 @@ def request_settings(
     config = call.config
     valves = call.valves
     summary = config.summary
-    names = (model.id, model.family, call.caller.model)
+    names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
@@ -19978,7 +21892,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     seconds = call.config.tool_seconds
     return Toolset(
         HostTools(call.host, tool_user(call), offered.names),
-        build_approver(call.host, call.config.approval_rules, call.log.warn),
+        _approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -19996,6 +21910,14 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     )
 
 
+def _approver(call: CheckedCall) -> Approver:
+    """Return who decides about the calls of a chat, also about those that OpenAI makes."""
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
+    servers = [*call.config.remote.tools, *map(as_mapping, given)]
+    return replace(approver, remote_default=partial(rule_without_rules, servers))
+
+
 def tool_user(call: CheckedCall) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
@@ -20006,6 +21928,81 @@ def tool_user(call: CheckedCall) -> ToolUser:
         threads=call.threads,
         account=call.account,
     )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.retrieved_text
+#
+# Leaves the host's retrieved text of a file out, if the file itself is sent.
+#
+# Open WebUI retrieves text from the files of the whole chat for each question, and puts it
+# in front of the question, or behind the instructions (`RAG_SYSTEM_CONTEXT`). With a file
+# that the model or its code gets whole, the model would read parts of it a second time,
+# and answer from them. The text of everything else stays: knowledge, notes, pages, chats.
+# --------------------------------------------------------------------------------------
+
+
+async def without_retrieved_text(
+    parts: Sequence[ChatPart],
+    instructions: str,
+    metadata: JsonObject,
+    whole_files: Collection[str],
+) -> tuple[list[ChatPart], str]:
+    """Return a chat and its instructions without the retrieved text of some files.
+
+    `whole_files` are the host's ids of the files that are sent themselves.
+    """
+    result = list(parts)
+    sources = content_parts(metadata.get("sources"))
+    kept = [source for source in sources if not _is_of_file(source, whole_files)]
+    if len(kept) == len(sources):
+        return result, instructions
+    index = question_index(parts)
+    question = result[index]
+    if not isinstance(question, UserMessage):
+        return result, instructions
+    words = question.stored.words if question.stored else ""
+    asked = as_text(metadata.get("base_user_prompt")) or words
+    text = await retrieved_text(sources, kept, asked)
+    parts_of_question = [_without_text(part, text) for part in question.content]
+    result[index] = question.with_content(parts_of_question)
+    return result, _replaced(instructions, text)
+
+
+def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
+    """Say whether a source is one of the files; a collection may have the same file."""
+    is_file = value_at(source, "source", "type") == "file"
+    return is_file and value_at(source, "source", "id") in whole_files
+
+
+def _without_text(part: Item, text: RetrievedText) -> Item:
+    if part.get("type") != "input_text":
+        return part
+    return {**part, "text": _replaced(part["text"], text)}
+
+
+def _replaced(words: str, text: RetrievedText) -> str:
+    """Return words with what is kept of the retrieved text.
+
+    Around all of it the host has put the administrator's template, which goes with it.
+    If the template has changed meanwhile, as one with the time in it does, only the
+    sources are replaced.
+    """
+    if text.with_template and text.with_template in words:
+        before, _, after = words.rpartition(text.with_template)
+        if text.kept:
+            return f"{before}{text.kept_with_template}{after}"
+        if before.endswith("\n"):
+            return f"{before[:-1]}{after}"
+        return f"{before}{after.removeprefix(_NEW_LINE)}"
+    if text.sources and text.sources in words:
+        before, _, after = words.rpartition(text.sources)
+        return f"{before}{text.kept}{after}"
+    return words
+
+
+_NEW_LINE = "\n"
+"""The host puts one between the text and the question."""
 
 
 # --------------------------------------------------------------------------------------
@@ -20029,8 +22026,11 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    memory_note: str = ""
+    """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
+    python: PythonFiles = PythonFiles()
     sent: SentContext | None = None
     """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
@@ -20058,6 +22058,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     stored = await read_stored_chat(call.caller, keys)
     size = count_entries(call.messages, 2) + (stored.size if stored else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    chat = await _with_whole_files(chat)
+    chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
     items = await _history(chat, origin, size)
@@ -20068,14 +22070,21 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         with_cache_comparison(call, request, stored),
         origin,
         run_limits(call.config.expert, chat.model),
-        call_toolset(call, tools),
+        _toolset(call, tools),
         keys=keys,
         stored=stored,
         sent=chat.sent,
         records=chat.records,
         reason=reason,
-        notices=(tools.notice, svg_notice(chat.parts), cut_notice(chat.parts)),
+        notices=(
+            tools.notice,
+            chat.memory_note,
+            svg_notice(chat.parts),
+            cut_notice(chat.parts),
+            chat.python.notice,
+        ),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        python_files=chat.python.files,
     )
 
 
@@ -20083,17 +22092,32 @@ def _read_messages(
     call: CheckedCall, sign: Sign | None, stored: StoredChat | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    messages, memory_note = remembered_messages(call.agent, call.messages)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
         lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
+    if call.agent:
+        check_agent_model(call.agent, model)
+        instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
+    return _attach_stored(chat._replace(memory_note=memory_note)), reason
+
+
+def _apply_passes(chat: _Chat) -> _Chat:
+    """Return a chat whose messages have their files, after all passes over it."""
     for change in _PASSES:
         chat = change(chat)
-    return chat, reason
+    return chat
+
+
+def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
+    """Return what runs the calls of a chat."""
+    toolset = call_toolset(call, tools)
+    return agent_toolset(call, call.agent, toolset) if call.agent else toolset
 
 
 def _choose_model(
@@ -20103,7 +22127,7 @@ def _choose_model(
     question = next(iter(user_messages(parts).values()), None)
     records = stored.records.values() if stored else ()
     choice = choose_auto_model(
-        call.caller.model,
+        call.model_name,
         question.item if question else None,
         tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
@@ -20129,6 +22153,44 @@ def _attach_stored(chat: _Chat) -> _Chat:
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
+async def _with_whole_files(chat: _Chat) -> _Chat:
+    """Choose the files that code gets; leave out what the host retrieved of them.
+
+    The same holds for documents that the model gets whole.
+    """
+    call = chat.call
+    whole = set[str]()
+    if _sends_documents(chat):
+        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+    if _code_gets_files(chat):
+        user = await user_model(call.caller.user_id)
+        python = await choose_python_files(chat.parts, user)
+        has_row = bool(stored_messages(chat.parts))
+        parts = name_python_files(chat.parts, python.files, at_question_only=has_row)
+        chat = chat._replace(parts=parts, python=python)
+        whole.update(file.file_id for file in python.files)
+    parts, instructions = await without_retrieved_text(
+        chat.parts, chat.instructions, call.host.metadata, whole
+    )
+    return chat._replace(parts=parts, instructions=instructions)
+
+
+def _sends_documents(chat: _Chat) -> bool:
+    """Say whether the model gets documents whole, if the chat has any."""
+    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+
+
+def _code_gets_files(chat: _Chat) -> bool:
+    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
+    endpoint = chat.call.endpoint
+    has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
+    if not has_files_api or chat.tools.choice == "none":
+        return False
+    if not has_new_container(chat.tools.items):
+        return False
+    return any(user.attachments for user in user_messages(chat.parts).values())
+
+
 def _take_directive(chat: _Chat) -> _Chat:
     """Take a wish for the length of this answer out of the question."""
     if not chat.model.facts.verbosity:
@@ -20152,7 +22214,8 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
+    # The input follows in a later pass; here it only counts whether there is any.
+    items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
@@ -20188,18 +22251,18 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         if sent_now != SentContext():
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
-    told = _told_instructions(chat, sent)
-    changes = told.changes if told else {}
+    earlier = _sent_instructions(chat, sent)
+    changes = earlier.changes if earlier else {}
     prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
-    if told is None:
+    if earlier is None:
         return chat
     # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
+    change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=told.first)
+    return chat._replace(instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -20207,7 +22270,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _told_instructions(chat, earlier)
+        told = _sent_instructions(chat, earlier)
         sent = change_instructions(told, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
@@ -20216,9 +22279,9 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _told_instructions(
+def _sent_instructions(
     chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
+) -> SentInstructions | None:
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
@@ -20227,7 +22290,7 @@ def _told_instructions(
         for record in chat.records.values()
         if any(is_compaction(item) for item in record.payload)
     }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
 
 
 def _with_turns(
@@ -20253,6 +22316,14 @@ def _appended(chat: _Chat) -> set[str]:
     return kinds - lowered_kinds(chat.request.repairs)
 
 
+def _place_memories(chat: _Chat) -> _Chat:
+    """Let the chat begin with what an agent remembers from before it."""
+    agent = chat.call.agent
+    if agent is None:
+        return chat
+    return chat._replace(parts=[*agent_memories(agent), *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -20262,11 +22333,11 @@ def _place_instructions(chat: _Chat) -> _Chat:
 
 
 _PASSES = (
-    _attach_stored,
     _take_directive,
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_memories,
     _place_instructions,
 )
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
@@ -20280,7 +22351,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+    if _sends_documents(chat) and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
@@ -20297,6 +22368,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.call.agent:
+        body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
@@ -20380,11 +22453,13 @@ def page_view() -> NativeRenderer:
 def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason: an answer that ended early gets a sentence.
+    The page shows no finish_reason, so an answer that ended early gets a message.
     """
     result = completion(ended, *_response_head(caller))
     if not caller.host_reads:
         return result
+    if "usage" in result:
+        result |= host_usage(ended)
     if ended.ending.is_failure:
         result |= error_chunk(ended.ending.sentence)
     if items:
@@ -20400,10 +22475,10 @@ def _response_head(caller: Caller) -> tuple[str, int, str]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.present.notices
 #
-# What people are told above an answer.
+# Notices above an answer.
 #
-# Models with the older way of tools, models that end, settings that cannot be read or
-# have no effect, and what the administration's filter says.
+# They are about models with legacy function calling, models that will be shut down,
+# settings that cannot be read or have no effect, and the administration's limits.
 # --------------------------------------------------------------------------------------
 
 
@@ -20419,7 +22494,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notice(call: CheckedCall) -> str:
-    """Tell an administrator once about a model with legacy function calling."""
+    """Return the notice about legacy function calling, once, for administrators."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
     if not await is_legacy_model(call.model_id):
@@ -20460,8 +22535,8 @@ def _is_first_notice(call: CheckedCall, notice: str) -> bool:
 
 
 def _refusal_notice(call: CheckedCall) -> str:
-    """Tell a user once about own settings that have no effect."""
-    if not call.caller.host_reads:  # nobody would see it
+    """Return the notice about a user's own settings without effect, once each."""
+    if not call.caller.host_reads:  # no page shows it
         return ""
     user = call.caller.user_id
     is_new = call.capabilities.first_time
@@ -20475,7 +22550,7 @@ def _refusal_notice(call: CheckedCall) -> str:
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks have none."""
+    """Return the notices to show; tasks have none."""
     call = prepared.call
     if call.caller.task:
         return []
@@ -20516,7 +22591,7 @@ def cost_of_responses(
 # --------------------------------------------------------------------------------------
 # owui_manifold.present.report
 #
-# What the log and the current user are told about a run: its request and its end.
+# Reports the request and the end of a run, to the log and to the user.
 # --------------------------------------------------------------------------------------
 
 
@@ -20555,8 +22630,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call = prepared.call
     trace = ended.trace
+    facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+        ending=_explained_ending(ended),
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
@@ -20570,7 +22648,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     elif trace.cache:
         details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
         call.log.note(f"prompt cache: {', '.join(details)}")
-    return _add_cost(prepared, ended)
+    return _add_metadata(prepared, _add_cost(prepared, ended))
 
 
 def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
@@ -20606,7 +22684,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools."""
+    """Return the note that tools explain many input tokens of a chat's first answer."""
     request = prepared.request
     usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
@@ -20622,7 +22700,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 
 
 def _explained_ending(ended: RunDone) -> Ending:
-    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    """Return how a run ended; if nothing is shown of its answer, with the reason."""
     ending = ended.ending
     output = ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
@@ -20645,7 +22723,7 @@ def _is_seen(item: Item) -> bool:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    """Return what the caller or the user chose and is not sent, and errors in it."""
     call = prepared.call
     config = call.config
     if call.caller.task:
@@ -20656,7 +22734,11 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
+    """Log which items the API left out of the input.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
     if not removed:
         return
     is_intended = removed.keys() <= {"turn_boundary"}
@@ -20682,19 +22764,49 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     return ended._replace(cost=cost)
 
 
+def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of an agent's run with its metadata; the cost only if it is shown."""
+    if ended.work is None:
+        return ended
+    metadata = log_metadata(prepared, ended, ended.work)
+    shown = metadata._replace(price=ended.cost or 0.0)
+    return ended._replace(metadata=shown.wire())
+
+
+def log_metadata(
+    prepared: PreparedRequest, ended: RunDone, work: RunWork
+) -> RunMetadata:
+    """Log what an agent's answer took, and return it."""
+    agent = prepared.call.agent
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    metadata = RunMetadata(
+        strategy=agent.strategy if agent else "",
+        model=prepared.request.model,
+        ending=ended.ending.kind,
+        rounds=work.rounds,
+        tool_calls=work.tool_calls,
+        latency=work.seconds,
+        price=cost or 0.0,
+        usage=ended.usage or Usage(),
+        window_share=ended.window_share,
+    )
+    prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+    return metadata
+
+
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.silence
 #
-# Lines that hold only while an answer is waited for: a silence, a new attempt.
+# Status lines that apply only while an answer is awaited: a silence, a new attempt.
 #
-# A silence of the server is told beside the stream, which has nothing to yield meanwhile.
-# One timer serves a whole answer, however often the server speaks.
+# The line about a silent server goes to the page directly: during a silence the stream has
+# no event to yield. One timer serves a whole answer, however often the server speaks.
 # --------------------------------------------------------------------------------------
 
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3
-"""Each line comes after a silence that is three times as long as at the last one."""
+"""Each further line comes after a silence three times as long as the one before."""
 _NEVER = float("inf")
 
 
@@ -20702,10 +22814,10 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 
 
 class WaitingLines:
-    """Tells the page what it waits for, and hides that when it is over."""
+    """Shows on the page what it waits for, and hides it when the wait is over."""
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
-        """Wait for nothing yet; without `emit` there is no page to tell it to."""
+        """Wait for nothing yet; without `emit` there is no page."""
         self._emit = emit
         self._connections = connections
         self._loop = asyncio.get_running_loop()
@@ -20715,7 +22827,7 @@ class WaitingLines:
         self._is_shown = False
 
     def set_waiting(self, is_waiting: bool) -> None:
-        """Note that the server is waited for from now on, or not."""
+        """Note whether the server is awaited from now on."""
         self._since = self._loop.time() if is_waiting else _NEVER
         self._due = _FIRST_SECONDS
         if self._timer is None:
@@ -20727,12 +22839,12 @@ class WaitingLines:
         if silent >= self._due:
             minutes = int(self._due // 60)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
-            self._tell(_SILENT.format(length))
+            self._show(_SILENT.format(length))
             self._due *= _FACTOR
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
-    def _tell(self, message: str) -> None:
+    def _show(self, message: str) -> None:
         """Send a line to the page; an empty one hides the last."""
         self._is_shown = bool(message)
         if self._emit:
@@ -20740,7 +22852,7 @@ class WaitingLines:
             self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
-        """Return what hides the last line, if `event` shows that it is over."""
+        """Return what hides the last line, if `event` ends its wait."""
         is_attempt = isinstance(event, Status) and not event.trial
         was_shown = self._is_shown
         self._is_shown = is_attempt
@@ -20752,20 +22864,240 @@ class WaitingLines:
         if self._timer:
             self._timer.cancel()
         if self._is_shown:
-            self._tell("")
+            self._show("")
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.agent
+#
+# An agent's answer: rounds of the loop, until the question is answered.
+#
+# A round is a response of the model with its calls. The tools and their approvals are
+# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
+# is the clock, which stands still while people decide, what is shown between the tools,
+# and `execution_metadata` at the end.
+# --------------------------------------------------------------------------------------
+
+
+_STOPPED = Ending("cancelled")
+
+
+class IntermediateTexts:
+    """Decides what is shown of the texts of an agent.
+
+    The answer is the text of the round that calls no tool. If the others are not shown,
+    text that may become one of them is held back until that is known: a model that names
+    the phase of its messages says it at their beginning, with others a call tells. What
+    is hidden is sent to the model again.
+    """
+
+    def __init__(self, *, are_shown: bool) -> None:
+        """Start before the first round."""
+        self._are_shown = are_shown
+        self._may_call = False
+        self._has_called = False
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+
+    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event; rounds themselves are not."""
+        match event:
+            case RoundStarted():
+                self._may_call = event.may_call
+                self._has_called = False
+                self._has_answer = False
+            case RoundDone():
+                return
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._release()
+                yield event
+            case _ if not self._hold(event):
+                yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden."""
+        if not isinstance(event, ItemEvent):
+            return False
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        messages = list(self._held.values())
+        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield messages that are complete as hidden ones."""
+        for index in list(indexes):
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                yield HiddenMessage(index, last.item)
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    """Say whether the events are those of commentary."""
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+async def run_agent(
+    prepared: PreparedRequest,
+    agent: AgentMode,
+    toolset: Toolset,
+    limits: Limits,
+    connections: Connections,
+) -> RunEvents:
+    """Run round after round; ends with exactly one RunDone, which says what they took.
+
+    Of an answer that is stopped the log and the page are told, too.
+    """
+    spending = Spending(toolset.budget)
+    attempts = Attempts(prepared.call.endpoint, connections, limits)
+    rounds = run_rounds(
+        prepared.request,
+        MergingProvider(attempts),
+        _without_people(toolset, spending),
+        spending,
+    )
+    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
+    has_ended = False
+    try:
+        async with aclosing(_shown_events(rounds, texts)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    has_ended = True
+                    yield event._replace(work=_work(spending))
+                else:
+                    yield event
+    finally:
+        if not has_ended:
+            _report_stop(prepared, spending, connections)
+
+
+async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
+    """Yield what people see of the rounds."""
+    async with aclosing(rounds) as events:
+        async for event in events:
+            for shown in texts.show(event):
+                yield shown
+
+
+def _work(spending: Spending) -> RunWork:
+    return RunWork(spending.rounds, spending.calls, spending.seconds)
+
+
+def _report_stop(
+    prepared: PreparedRequest, spending: Spending, connections: Connections
+) -> None:
+    """Tell the log and the page what an answer took that is stopped.
+
+    Nothing is awaited here, because the run is being closed.
+    """
+    work = _work(spending)
+    ended = RunDone(
+        _STOPPED,
+        usage=spending.usage,
+        usages=tuple(spending.usages),
+        work=work,
+    )
+    call = prepared.call
+    metadata = log_metadata(prepared, ended, work)
+    if not call.config.shows_cost:
+        metadata = metadata._replace(price=0.0)
+    emit = page_emitter(call.caller, call.host)
+    if emit:
+        chunk = closing_chunk(metadata.describe(), metadata.wire())
+        connections.do_later(emit(chunk["event"]))
+
+
+def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
+    """Return tools that count no time while a person decides."""
+    approver = toolset.approver
+    ask = approver.ask
+    if ask:
+        approver = replace(approver, ask=_pausing_ask(ask, spending))
+    return toolset._replace(
+        tools=_PausingTools(toolset.tools, spending), approver=approver
+    )
+
+
+def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
+    """Return the way to ask a person that counts no time meanwhile."""
+
+    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        with spending.pause():
+            return await ask(call_id, name, arguments)
+
+    return pausing_ask
+
+
+class _PausingTools:
+    """Tools whose time does not count where it is a person's."""
+
+    def __init__(self, tools: CallableTools, spending: Spending) -> None:
+        self._tools = tools
+        self._spending = spending
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool."""
+        if not self._tools.is_interactive(name):
+            return await self._tools.call(name, arguments)
+        with self._spending.pause():
+            return await self._tools.call(name, arguments)
 
 
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.spending
 #
-# What is told to the filter of the administration of each run: events, and usage.
+# What the administration's filter gets to know of each run: events and usage.
 # --------------------------------------------------------------------------------------
 
 
 def check_limits(prepared: PreparedRequest) -> None:
-    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+    """Raise InvalidRequest if a limit forbids the request.
 
-    The mode pro is a model of its own.
+    Limits count the pro mode as a model of its own.
     """
     account = prepared.call.account
     request = prepared.request
@@ -20781,21 +23113,31 @@ def check_limits(prepared: PreparedRequest) -> None:
 def counted_run(
     prepared: PreparedRequest, limits: Limits, connections: Connections
 ) -> RunEvents:
-    """Return the events of a run, which is counted and observed if somebody asks."""
+    """Return the events of a run; with an account it is counted and observed."""
     request = prepared.request
     endpoint = prepared.call.endpoint
     account = prepared.call.account
     if account is None:
-        return run(request, endpoint, connections, limits, prepared.toolset)
+        return _run(prepared, limits, connections)
     counts = _RunCounts(prepared, account)
-    limits = limits._replace(spent=counts.add)
-    events = run(request, endpoint, connections, limits, prepared.toolset)
+    events = _run(prepared, limits._replace(spent=counts.add), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
+def _run(
+    prepared: PreparedRequest, limits: Limits, connections: Connections
+) -> RunEvents:
+    """Return the events of a run: of an agent, or of a plain model."""
+    call = prepared.call
+    toolset = prepared.toolset
+    if call.agent and toolset:
+        return run_agent(prepared, call.agent, toolset, limits, connections)
+    return run(prepared.request, call.endpoint, connections, limits, toolset)
+
+
 def event_words(event: RunEvent) -> EventWords:
-    """Return what an event is for the filter."""
+    """Return what the filter gets to know of an event."""
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
@@ -20806,17 +23148,23 @@ def event_words(event: RunEvent) -> EventWords:
     return EventWords()
 
 
+_CHARACTERS_PER_TOKEN = 4
+"""About so many, in English."""
+
+
 class _RunCounts:
     """Counts the responses of a run.
 
-    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
-    hidden thoughts are not known. `_characters` is None between two responses.
+    The API reports no usage of a response that is stopped, so it is estimated from the
+    texts; hidden reasoning is not known. `_characters` are those of the current
+    response, None between two responses.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
         self._account = account
         self._counted = 0
+        self._containers = set[str]()
         self._characters: int | None = 0
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
@@ -20832,11 +23180,17 @@ class _RunCounts:
             cached=total.cached,
             output=total.output,
         )
-        cost = cost_of_responses(prepared, new, output)
+        cost = cost_of_responses(prepared, new, self._unpaid(output))
         return self._account.count_responses(prepared.request.model, counts, cost)
 
+    def _unpaid(self, output: Sequence[Item]) -> list[Item]:
+        """Return the output without code in a container that was counted before."""
+        unpaid = [i for i in output if i.get("container_id") not in self._containers]
+        self._containers.update(container_ids(unpaid))
+        return unpaid
+
     async def watch(self, events: RunEvents) -> RunEvents:
-        """Yield the events; count the response that is left in the middle."""
+        """Yield the events; count a response that is stopped before its end."""
         try:
             async with aclosing(events):
                 async for event in events:
@@ -20846,9 +23200,98 @@ class _RunCounts:
         finally:
             if self._characters is not None:
                 items = self._prepared.request.input
-                asked = sum(len(message_text(item)) for item in items)
+                sent = sum(len(message_text(item)) for item in items)
+                estimate = Usage(
+                    sent // _CHARACTERS_PER_TOKEN,
+                    self._characters // _CHARACTERS_PER_TOKEN,
+                )
                 self._counted = 0
-                self.add([Usage(asked // 4, self._characters // 4)])
+                self.add([estimate])
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.uploads
+#
+# Uploads the files of a chat for its code, before the request is sent.
+# --------------------------------------------------------------------------------------
+
+
+_NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
+
+
+class ChatUploads:
+    """The files of one request that its code gets; each is uploaded once a day."""
+
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        """Upload nothing yet."""
+        self._prepared = prepared
+        self._connections = connections
+        self._memory = prepared.call.capabilities.uploads
+
+    def status_line(self) -> str:
+        """Return what is shown while files are uploaded; empty if all of them are."""
+        new = [
+            file
+            for file in self._prepared.python_files
+            if not self._memory.find(self._key(file))
+        ]
+        return f"Copying {plural(len(new), 'file')} to Python" if new else ""
+
+    async def request_with_files(self) -> PreparedRequest:
+        """Return the request with the uploaded files in its container.
+
+        Raises InvalidRequest for a file that cannot be read or uploaded.
+        """
+        ids: list[str] = []
+        for file in self._prepared.python_files:
+            file_id = self._memory.find(self._key(file)) or await self._upload(file)
+            if file_id:
+                ids.append(file_id)
+        request = with_container_files(self._prepared.request, ids)
+        return self._prepared._replace(request=request)
+
+    def forget(self) -> None:
+        """Let the next request upload the files again.
+
+        A request that failed may have named a file that is gone.
+        """
+        for file in self._prepared.python_files:
+            self._memory.forget(self._key(file))
+
+    async def _upload(self, file: PythonFile) -> str:
+        """Return the id of a file that was just uploaded; empty for an empty file.
+
+        The API refuses an empty one.
+        """
+        content = await read_file(file.stored, bytes)
+        if content is None:
+            raise InvalidRequest(GONE_FILE.format(file.name))
+        if len(content) > MAX_FILE_BYTES:
+            raise InvalidRequest(_NOT_COPIED.format(file.name, "It is too large."))
+        if not content:
+            return ""
+        endpoint = self._prepared.call.endpoint
+        deadlines = Deadlines(self._prepared.limits.timeouts)
+        upload = Upload(file.name, content)
+        try:
+            file_id = await upload_file(endpoint, self._connections, upload, deadlines)
+        except ResponsesError as error:
+            sentence = _NOT_COPIED.format(file.name, error)
+            raise InvalidRequest(sentence, error.fault) from None
+        self._memory.add(self._key(file), file_id)
+        return file_id
+
+    def _key(self, file: PythonFile) -> UploadKey:
+        call = self._prepared.call
+        return UploadKey(
+            account=call.endpoint.account(),
+            user_id=call.caller.user_id,
+            chat_id=call.caller.chat_id,
+            file_id=file.file_id,
+            path=file.stored.path,
+            size=file.stored.size,
+            name=file.name,
+        )
 
 
 # --------------------------------------------------------------------------------------
@@ -20859,9 +23302,9 @@ class _RunCounts:
 
 
 _FEW = 32
-"""Records of one message: each is written at once."""
+"""Up to so many records of one message, each is written at once; then in groups."""
 _LAST_TRIES = 3
-"""In each the host waits five seconds for SQLite."""
+"""Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
     "Open WebUI could not store this chat's hidden data: later turns continue without "
     "it. Its database may be locked or full."
@@ -20876,7 +23319,7 @@ class StoredAnswer(NamedTuple):
     chat: StoredChat
     keys: ChatKeys
     sent: SentContext | None = None
-    """What its run sends beside the chat; None: what an earlier run sent holds on."""
+    """What its run sends beside the chat; None keeps what an earlier run sent."""
 
     def kept_sent(self) -> SentContext | None:
         """Return what is stored as sent; None for nothing."""
@@ -20898,7 +23341,7 @@ class StoredAnswer(NamedTuple):
 
 
 class RecordWriter(Protocol):
-    """Takes the records of one answer; what it returns has to be shown."""
+    """Stores the records of one answer; what it returns has to be shown."""
 
     carrier: Carrier
 
@@ -20937,10 +23380,10 @@ class RowWriter:
         self._due = 0
 
     def add(self, new: NewRecord) -> list[StoredRecord]:
-        """Store a record, whose marker tells its place, beside what goes on.
+        """Store a record in the background; its marker in the text says where it belongs.
 
-        The text need not wait for it, and a stop does not end it. `finish` waits for it,
-        and writes what an error kept from being stored.
+        The text does not wait for it, and a stop does not end it. `finish` waits for it,
+        and writes what could not be stored because of an error.
         """
         self._writing = asyncio.create_task(
             self._write_after(self._writing, new.record)
@@ -21106,7 +23549,7 @@ class AnswerRecords:
 # --------------------------------------------------------------------------------------
 # owui_manifold.store.artifacts
 #
-# Stores the pictures and files of a run in the host before they are shown.
+# Stores the images and files of a run in the host before they are shown.
 #
 # An event goes in; the same event with a `card` comes out.
 # --------------------------------------------------------------------------------------
@@ -21139,8 +23582,8 @@ class ArtifactStore:
     async def stored(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
+        Partial images replace each other only in saved chats; in temporary ones the
+        page would show all of them.
         """
         if isinstance(event, PartialImage):
             return event if self._call.caller.may_have_row else None
@@ -21150,10 +23593,10 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
+        """Return what to show with an item.
 
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
+        Plain clients get images inside the answer, not on a card, and cited files only
+        in a stream, where their addresses stand below the text.
         """
         caller = self._call.caller
         host_reads = caller.host_reads
@@ -21168,14 +23611,17 @@ class ArtifactStore:
         return {}
 
     async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        """Return the card of images that came whole, as data URLs."""
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
                 stored = await self._store(image_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The image")]
+                if stored:
+                    files.append(stored)
+                else:
+                    notes.append(_NOT_STORED.format("The image"))
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
@@ -21193,10 +23639,11 @@ class ArtifactStore:
                 notes.append(f"*{stored}*")
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
+            is_image = stored["type"] == "image"
+            if is_image and stored["id"] not in shown:
+                files.append(stored)
                 shown.add(stored["id"])
-            elif not addresses:
+            elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
         return _made_card(files=files, notes=notes, links=links)
 
@@ -21220,7 +23667,7 @@ class ArtifactStore:
         return stored or _NOT_STORED.format(name)
 
     async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
+        """Store a file; the same content is stored and shown once in a run.
 
         It belongs to the person who asked. If the host names nobody, or somebody whom
         it no longer knows, nothing is stored: there is no other owner.
@@ -21251,6 +23698,7 @@ def _file_name(citation: Item) -> str:
 
 
 def _made_card(**held: object) -> JsonObject:
+    """Return a card of those parts that hold something."""
     return {name: value for name, value in held.items() if value}
 
 
@@ -21282,6 +23730,11 @@ async def answer_events(
     their reason is for the log alone.
     """
     check_limits(prepared)
+    uploads = ChatUploads(prepared, connections)
+    copying = uploads.status_line()
+    if copying:
+        yield Status(copying)
+    prepared = await uploads.request_with_files()
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
@@ -21297,6 +23750,8 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
+                if event.ending.is_failure:
+                    uploads.forget()
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
@@ -21406,14 +23861,14 @@ def _new_record() -> tuple[str, int]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.checkup
 #
-# The `/check` command: tests an administrator's set-up and says what works.
+# The `/check` command: tests an administrator's setup and says what works.
 #
-# An administrator sends `/check` to any model of the pipe. The answer is made here, from
-# small requests like those of a chat.
+# An administrator sends `/check` to any model of the pipe. The answer is written here; its
+# findings come from small requests like those of a chat.
 # --------------------------------------------------------------------------------------
 
 
-_FEWEST_TOKENS = 16
+_MIN_TOKENS = 16
 _PING: Item = {
     "type": "message",
     "role": "user",
@@ -21422,10 +23877,6 @@ _PING: Item = {
 
 
 _VERIFY = "Verify the organization at OpenAI, or"
-_CHECK_ADVICE = {
-    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
-    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-}
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -21444,10 +23895,22 @@ def _tool_advice(kind: str) -> str:
     return f"Check {setting.valve}."
 
 
-class _Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece.
+class _Feature(NamedTuple):
+    """What a small request tests."""
 
-    Nothing is sent twice: a failure is what is looked for.
+    title: str
+    works: str
+    """The message if the request succeeds."""
+    fields: Item
+    """The fields of the request that use it."""
+    advice: str
+    """What an administrator can do if it fails."""
+
+
+class _Diagnostics:
+    """Tests one model of the pipe at its server, feature by feature.
+
+    Nothing is retried: the failures are what an administrator wants to see.
     """
 
     def __init__(self, call: CheckedCall, connections: Connections) -> None:
@@ -21464,32 +23927,52 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
+        """Yield the findings, one line each."""
         host = self._endpoint.host
-        name = self._model.name
-        yield f"The setup of this pipe, tested with {name} at {host}:\n"
+        yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        works = "Answers can be streamed."
-        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
+        for feature in self._features():
+            complaint = await self._complaint(**feature.fields)
+            yield _finding(feature.title, feature.works, complaint, feature.advice)
+        yield self._reasoning_line()
+
+    def _features(self) -> Iterator[_Feature]:
+        """Yield what a chat with this model would use."""
+        yield _Feature(
+            "Streaming",
+            "Answers can be streamed.",
+            {"stream": True},
+            f"{_VERIFY} turn off ENABLE_STREAM.",
+        )
         if self._model.facts.summary:
-            works = "Summaries of the reasoning can be shown."
-            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
-        works = "The model can be given this tool."
+            yield _Feature(
+                "Summaries",
+                "Summaries of the reasoning can be shown.",
+                {"reasoning": {"summary": "auto"}},
+                f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+            )
         for tool in self._hosted:
-            only = {"tools": [tool], "tool_choice": "none"}
-            tries.append((tool["type"], works, only))
-        for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
-            name = more.get("tools", [{}])[0].get("server_label") or kind
-            yield _finding(name, works, await self._complaint(**more), advice)
-        counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and _LOST.format(counts)
-        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
+            kind = tool["type"]
+            yield _Feature(
+                tool.get("server_label") or kind,
+                "The model can be given this tool.",
+                {"tools": [tool], "tool_choice": "none"},
+                _tool_advice(kind),
+            )
+
+    def _reasoning_line(self) -> str:
+        """Return what the API left out of earlier requests, by its reasons."""
+        common = self._dropped.most_common(9)
+        counts = ", ".join(f"{count} {reason}" for reason, count in common)
+        complaint = _LOST.format(counts) if counts else ""
+        return _finding("Earlier reasoning", "The API left nothing out.", complaint)
 
     async def _models_line(self) -> str:
+        """Return whether the key is accepted, and for which models."""
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
@@ -21504,32 +23987,35 @@ class _Diagnostics:
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
+        """Return why a small request with these fields fails; empty if it succeeds.
 
-        An answer that ends for want of tokens is one; a change that a chat would make
-        without a word is what is looked for. Other servers refuse so low a limit, or
-        fail when a call does not fit in it: they get a second request without one.
+        An answer that ends at the token limit has succeeded. A repair that a chat would
+        make silently counts as a failure. Other servers refuse so low a limit, or fail
+        when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **more)
         return await self._try(**more) if complaint else ""
 
     async def _try(self, **more: Any) -> str:
-        asked = {"stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
-        remedy = ""
+        """Send one request; return why it fails, or the repair that it needed."""
+        fields = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **fields)
+        repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.trial:
-                    remedy = event.sentence
-                ended = event if isinstance(event, RunDone) else ended
+                    repair = event.sentence
+                if isinstance(event, RunDone):
+                    ended = event
         if ended.ending.kind in ("completed", "incomplete"):
-            return remedy
+            return repair
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    """Return the line of a finding; it is good without a `complaint`."""
     if not complaint:
         return f"- ✅ **{what}**: {works}"
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
@@ -21541,7 +24027,7 @@ def is_check_command(call: CheckedCall) -> bool:
 
 
 def last_user_text(call: CheckedCall) -> str:
-    """Return the text that a call asks to answer."""
+    """Return the text of the message to answer; empty if that is not the user's."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
@@ -21549,14 +24035,14 @@ def last_user_text(call: CheckedCall) -> str:
 def run_diagnostics(
     call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
+    """Return the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())
 
 
 async def stream_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell lines as an answer, one at a time."""
+    """Yield lines as the text of an answer, as soon as each is there."""
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
@@ -21573,10 +24059,10 @@ async def stream_lines(
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.failover
 #
-# Where a call is answered, if the filter of the administration has endpoints for it.
+# Answers a call at one of several endpoints, which the administration's filter has.
 #
-# If one fails before its answer begins, the next one is asked. A chat stays where its
-# reasoning can be read.
+# If one fails before its answer begins, the next one is tried. A chat stays at the endpoint
+# that can read its encrypted reasoning.
 # --------------------------------------------------------------------------------------
 
 
@@ -21588,8 +24074,8 @@ async def answer_with_failover(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of the `endpoints`; `check` returns the call at the one
-    that is chosen then.
+    `prepared` is for the first of the `endpoints`; `check` returns the call for the one
+    that the queue has chosen since.
     """
     origin = _last_origin(prepared)
     if origin and endpoints.return_to(origin.endpoint, origin.account):
@@ -21623,14 +24109,14 @@ class _Attempt:
     ) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of an answer, but not the end of one that failed at once.
 
-        A record waits for the next event: that of a failure is not stored.
+        Records wait for the next other event, so that those of a failure are not stored.
         """
         begun = False
         held = list[AnswerEvent]()
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    self.failure_notice = self._chosen_next(event)
+                    self.failure_notice = self._choose_next(event)
                     if self.failure_notice:
                         return
                 held.append(event)
@@ -21641,7 +24127,7 @@ class _Attempt:
                     yield held_event
                 held.clear()
 
-    def _chosen_next(self, ended: RunDone) -> str:
+    def _choose_next(self, ended: RunDone) -> str:
         """Choose the next endpoint if this one failed; return what to say, or nothing."""
         ending = ended.ending
         status = ended.trace.status or 0
@@ -21649,12 +24135,17 @@ class _Attempt:
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
-    """Return who wrote the last reasoning of a chat."""
+    """Return which server and account wrote the last reasoning of a chat."""
     records = prepared.records.values()
-    made = [record for record in records if any(map(is_encrypted, record.payload))]
-    if not made:
+    encrypted = {
+        record.ulid: record
+        for record in records
+        if any(is_encrypted(item) for item in record.payload)
+    }
+    if not encrypted:
         return None
-    return max(made, key=lambda record: record.ulid).origin
+    newest = max(encrypted)  # ULIDs sort by time
+    return encrypted[newest].origin
 
 
 # --------------------------------------------------------------------------------------
@@ -21761,10 +24252,11 @@ class Pipe:
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed.
+        """Return a title, tags or the like; an empty text if that failed.
 
-        A failed title must not make the chat fail. The host would run the tools of its
-        older mode without the rules.
+        A failed title must not make the chat fail. With rules for approvals the host's
+        task `function_calling` gets no answer: in its legacy mode the host would run the
+        tools without them.
         """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
@@ -21777,7 +24269,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; the chat's model does what TASK_MODEL may not."""
+        """Return a task's text; without access to TASK_MODEL the chat's model writes it."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
@@ -21786,7 +24278,7 @@ class Pipe:
                 return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of a chat's answer, or of a check of the set-up."""
+        """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
         if is_check_command(call):
             return run_diagnostics(call, self._connections)
@@ -21809,7 +24301,7 @@ class Pipe:
     ) -> tuple[RunDone, list[Item]]:
         """Read `events`; return their end and the items for the host.
 
-        What only a page shows, a status or a source, is emitted meanwhile.
+        What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
         view = page_view()

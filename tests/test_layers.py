@@ -53,11 +53,13 @@ ARROWS: dict[str, set[str]] = {
     "shells": API_RUN,
     "strategies": {"owui_chat"} | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
-    "owui_manifold.run": PIPE_PRESENT | {"shells"} | CHAT | API_RUN,
-    "owui_manifold.present": PIPE_PREPARE | {"owui_chat", "owui_chat.render"} | API_RUN,
+    "owui_manifold.run": PIPE_PRESENT | {"shells", "strategies"} | CHAT | API_RUN,
+    "owui_manifold.present": PIPE_PREPARE
+    | {"strategies", "owui_chat", "owui_chat.render"}
+    | API_RUN,
     "owui_manifold.prepare": PIPE_STORE | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
-    "owui_manifold.call": {"owui_manifold.host", "shells"} | API_RUN,
+    "owui_manifold.call": {"owui_manifold.host", "shells", "strategies"} | API_RUN,
     "owui_manifold.host": {"shells"} | CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {

@@ -259,7 +259,7 @@ def test_check_names_what_contradicts(
 
 
 def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
-    """The pipe, packed, and three switches, each with the source of its built file."""
+    """The pipe, packed, and four switches, each with the source of its built file."""
     functions = json.loads(files[FUNCTIONS])
 
     assert [one["id"] for one in functions] == [
@@ -267,6 +267,7 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
         "openai_responses_search",
         "openai_responses_effort",
         "openai_responses_python",
+        "openai_responses_agent",
     ]
     assert functions[0]["content"] == files[packed_name(PIPE_ID)]
     assert all(one["name"] and one["meta"]["description"] for one in functions)
@@ -298,6 +299,16 @@ def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:
         assert one["meta"]["profile_image_url"].startswith("data:image/png;base64,")
         assert one["meta"]["filterIds"] == list(SWITCHES)
     assert len({one["meta"]["description"] for one in models}) == len(models)
+
+
+def test_agent_says_what_it_does(files: dict[str, str]) -> None:
+    """Beside the models, with the name of the one that works."""
+    models = {one["id"]: one for one in json.loads(files[MODELS])}
+
+    agent = models["openai_responses.gpt5_function_calling"]
+    assert agent["name"] == "GPT agent (plans, uses tools)"
+    assert "goes on until" in agent["meta"]["description"]
+    assert "with GPT-6.1 Sol" in agent["meta"]["description"]
 
 
 def test_model_without_vision_offers_no_pictures() -> None:

@@ -54,6 +54,8 @@ class AgentRequest(NamedTuple):
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
+    signing_secret: str
+    """What only the copies of this pipeline have."""
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
@@ -71,12 +73,11 @@ class AgentRequest(NamedTuple):
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key.
+        """Signs what the messages carry of an answer.
 
-        All copies of the pipeline have the API key, and no caller. The signature holds
-        for one user and one chat: a call that waits, a style of policies or an approval
-        that another chat brought about is not gone on with here. Clients without a chat
-        share one.
+        The signature holds for one user and one chat: a call that waits, a style of
+        policies or an approval that another chat brought about is not gone on with
+        here. Clients without a chat share one.
         """
         purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
-        return signer(self.endpoint.api_key, purpose)
+        return signer(self.signing_secret, purpose)

@@ -100,6 +100,18 @@ def call_fee(item: JsonObject) -> float:
     return maker_of(item).fee if kind_of(item).is_call else 0
 
 
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
+
+
 def is_call(item: JsonObject) -> bool:
     """Say whether our side has to answer `item`."""
     return item.get("type") in _CALLS
@@ -343,10 +355,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     paired = _find_pairs(items)
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and index not in paired:
-            has_lost_call = True
-            continue
-        if kind in _OUTPUTS and index not in paired:
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.

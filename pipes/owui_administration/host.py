@@ -53,10 +53,21 @@ async def has_user(name: str) -> bool:
     return bool(by_id or await users.get_user_by_email(name))
 
 
-async def has_task_model() -> bool:
-    """Say whether an administrator chose a model for the host's tasks."""
+async def chosen_models(keys: Sequence[str]) -> set[str]:
+    """Return the ids of the models that an administrator chose in these settings.
+
+    For a model of the workspace also the one it is made of, which the pipe is asked for.
+    A setting that the host does not have chooses nothing.
+    """
     config = _host_name("models.config", "Config")
-    return bool(await config.get("task.model.external", ""))
+    models = _host_name("models.models", "Models")
+    chosen: set[str] = set()
+    for key in keys:
+        model_id = await config.get(key, "")
+        if model_id:
+            row = await models.get_model_by_id(model_id)
+            chosen |= {model_id, str(getattr(row, "base_model_id", None) or model_id)}
+    return chosen
 
 
 _DATABASE_SECONDS = 15

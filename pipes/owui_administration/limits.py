@@ -10,7 +10,7 @@ from openai_responses.clock import utc_today
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import format_money
 from openai_responses.tool_kinds import TOOL_KINDS
-from owui_administration.host import has_task_model, user_groups
+from owui_administration.host import chosen_models, user_groups
 from owui_administration.rules import (
     PERIOD_DAYS,
     PERIODS,
@@ -74,8 +74,8 @@ class UserLimits:
 
     @property
     def _counts(self) -> bool:
-        """Whether the call costs the administrator: a user's own key does not."""
-        return self.table is not None and not self.facts["has_own_key"]
+        """Whether the call costs the administrator: a user's own key may not."""
+        return self.table is not None and not self.facts["user_pays"]
 
     @property
     def has_amounts(self) -> bool:
@@ -251,7 +251,7 @@ async def read_user_limits(
     groups = await user_groups(user_id) if has_groups else set[str]()
     rules = rules_of(every_rule, names, groups, facts["role"])
     rows: list[UsageRow] = []
-    if any(rule.per for rule in rules) and not facts["has_own_key"]:
+    if any(rule.per for rule in rules) and not facts["user_pays"]:
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     return UserLimits(
         rules,
@@ -260,13 +260,36 @@ async def read_user_limits(
         table,
         [problem],
         today,
-        has_given_model=await _has_given_model(facts["task"]),
+        has_given_model=await _has_given_model(facts),
     )
 
 
-async def _has_given_model(task: str) -> bool:
-    """Say whether the host does a task with the model that an administrator chose.
+_TASK_SETTINGS = {
+    **dict.fromkeys(
+        (
+            "title_generation",
+            "follow_up_generation",
+            "tags_generation",
+            "emoji_generation",
+            "query_generation",
+            "image_prompt_generation",
+            "autocomplete_generation",
+            "function_calling",
+        ),
+        ("task.model.external", "task.model.default"),
+    ),
+    "context_compaction": ("chat.context_compaction.model",),
+}
+"""The settings of the host that choose the model of a task (routers/tasks.py:81,
+utils/context_compaction.py:406 of 0.12.4). For any other task, such as the merging of
+answers, the client names it."""
 
-    Without one, and to merge answers, it takes the model that the client names.
+
+async def _has_given_model(facts: CallFacts) -> bool:
+    """Say whether an administrator chose the model that does a task.
+
+    Where nobody chose one, or the chosen one no longer exists, the host takes the model
+    that the client names.
     """
-    return task not in ("", "moa_response_generation") and await has_task_model()
+    settings = _TASK_SETTINGS.get(facts["task"], ())
+    return facts["host_model"] in await chosen_models(settings)

@@ -341,6 +341,6 @@ def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
     }
     if facts["task"]:
         attributes["openai_responses.task"] = facts["task"]
-    if facts["has_own_key"]:
+    if facts["user_pays"]:
         attributes["openai_responses.own_key"] = True
     return attributes

@@ -1,7 +1,7 @@
 """The context that a strategy gives the model to read, beside the chat."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.json_input import as_mapping, as_text
@@ -35,7 +35,7 @@ def read_context(context: object) -> list[ContextSource]:
     return list(sources)
 
 
-def format_context(entries: list[ContextSource]) -> str:
+def format_context(entries: Sequence[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""

@@ -1,4 +1,4 @@
-"""The budget of a strategy, and what the model reads when it is used up.
+"""The budget of a strategy, and the texts for the model when it is used up.
 
 The texts about rounds and failures are the seed's
 (docs/reference/pipelines-server.md, "Texts for the model").
@@ -10,11 +10,11 @@ from strategies.guard import TOOL_FAILED_TEXT
 from strategies.parameters import StrategyParameters
 
 MAX_CALLS = 1000
-"""Of one answer; 30 rounds of many calls at once stay below it."""
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
 
 
 def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return how much an answer may take."""
+    """Return the limits of an answer."""
     return Budget(
         rounds=parameters.rounds,
         calls=MAX_CALLS,
@@ -23,13 +23,18 @@ def build_budget(parameters: StrategyParameters) -> Budget:
     )
 
 
-def build_call_texts(parameters: StrategyParameters) -> CallTexts:
-    """Return what the model reads of a call that failed or was not made."""
+def build_call_texts(
+    parameters: StrategyParameters, calls: int = MAX_CALLS
+) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made.
+
+    `calls` is how many an answer may make.
+    """
     return CallTexts(
         failed=TOOL_FAILED_TEXT,
         rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
-        calls=f"Call limit ({MAX_CALLS}) reached. Cannot call tool '{{tool}}'.",
+        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
         seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
         "tool '{tool}'.",
         tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "

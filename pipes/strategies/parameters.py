@@ -7,14 +7,14 @@ Both strategies take the same. `model`, `instruction`, `prompt_policy_overrides`
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictStr
 
-from openai_responses.json_input import clamp_number, parse_json_object
+from openai_responses.json_input import clamp_number
 from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
-from strategies.policy import POLICY_STYLES, PolicyStyle
+from strategies.policy import PolicyStyle
 
 STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
@@ -29,11 +29,11 @@ MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class StrategyParameters:
-    """What a strategy is to do.
+    """What a strategy has to do.
 
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
-    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
-    0 is no limit. At a limit the model answers with what it has.
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
     """
 
     model: str = ""
@@ -48,109 +48,107 @@ class StrategyParameters:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, whatever was asked for."""
+        """The number of rounds that may call tools, within its range."""
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 
-class ParameterProblem(NamedTuple):
-    """A parameter that is left at its default, and why; an empty name is all of them."""
-
-    name: str
-    reason: str
-
-
-def read_strategy_parameters(
-    text: str, defaults: StrategyParameters = StrategyParameters()
-) -> tuple[StrategyParameters, list[ParameterProblem]]:
-    """Return the parameters in a JSON object, and what cannot be used of it.
-
-    What is not given, or not valid, is as in `defaults`. Numbers are moved into their
-    range.
-    """
-    if not text.strip():
-        return defaults, []
-    given = parse_json_object(text)
-    if given is None:
-        return defaults, [ParameterProblem("", "it is not a JSON object")]
-    values: dict[str, Any] = {}
-    problems: list[ParameterProblem] = []
-    for name, value in given.items():
-        read = _PARAMETER_READERS.get(name)
-        if read is None:
-            problems.append(ParameterProblem(name, "there is no such parameter"))
-            continue
-        try:
-            values[name] = read(value)
-        except ValueError as error:
-            problems.append(ParameterProblem(name, str(error)))
-    return replace(defaults, **values), problems
-
-
-def _read_text(value: object) -> str:
-    """Return a text; raises ValueError."""
+def _find_guide(value: object) -> object:
+    """Return the built-in guide that a name stands for; raises ValueError."""
+    if value in ("", None):
+        return NO_GUIDE
     if not isinstance(value, str):
-        raise ValueError("it must be a text")
+        return value
+    if value not in BUILT_IN_GUIDES:
+        raise ValueError("there is no such guide")
+    return BUILT_IN_GUIDES[value]
+
+
+def _overrides_as_text(value: object) -> object:
+    """Return policy overrides that are an object as its text."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
     return value
 
 
-def _read_overrides(value: object) -> str:
-    """Return policy overrides: a text, or a JSON object as its text."""
-    if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False)
-    return _read_text(value)
-
-
-def _read_policy_style(value: object) -> PolicyStyle:
-    """Return a style of policies; raises ValueError."""
-    for style in POLICY_STYLES:
-        if value == style:
-            return style
-    raise ValueError(f"it must be one of {', '.join(POLICY_STYLES)}")
-
-
-def _read_guide(value: object) -> Guide:
-    """Return a guide: the name of a built-in one, or its fields; raises ValueError."""
-    if value in ("", None):
-        return NO_GUIDE
-    if isinstance(value, str) and value in BUILT_IN_GUIDES:
-        return BUILT_IN_GUIDES[value]
-    if not isinstance(value, Mapping):
-        raise ValueError(f"it must be an object or one of {', '.join(BUILT_IN_GUIDES)}")
-    try:
-        return Guide.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise ValueError(f"{where}: {first['msg']}") from None
-
-
-def _read_count(least: int, most: int) -> Callable[[object], int]:
-    """Return what reads a whole number and moves it into its range."""
+def _move_into_range(least: int, most: int) -> Callable[[object], int]:
+    """Return what reads a number and moves it into its range (R5)."""
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"it must be a number from {least} to {most}")
+            raise ValueError("it must be a number")
         return clamp_number(value, least, most, least)
 
     return read
 
 
-def _read_flag(value: object) -> bool:
-    """Return true or false; raises ValueError."""
-    if not isinstance(value, bool):
-        raise ValueError("it must be true or false")
-    return value
+_Overrides = Annotated[StrictStr, BeforeValidator(_overrides_as_text)]
+_ChosenGuide = Annotated[Guide, BeforeValidator(_find_guide)]
+_Iterations = Annotated[int, BeforeValidator(_move_into_range(1, MAX_ITERATIONS))]
+_Seconds = Annotated[int, BeforeValidator(_move_into_range(0, MAX_SECONDS))]
+_Tokens = Annotated[int, BeforeValidator(_move_into_range(0, MAX_TOKENS))]
+_SEED = StrategyParameters()
 
 
-_PARAMETER_READERS: Mapping[str, Callable[[object], object]] = {
-    "model": _read_text,
-    "instruction": _read_text,
-    "prompt_policy_overrides": _read_overrides,
-    "policy_style": _read_policy_style,
-    "guide": _read_guide,
-    "maximum_iterations": _read_count(1, MAX_ITERATIONS),
-    "maximum_seconds": _read_count(0, MAX_SECONDS),
-    "maximum_tokens": _read_count(0, MAX_TOKENS),
-    "emit_intermediate_thoughts": _read_flag,
-}
-"""How each parameter is read from JSON; all names of StrategyParameters."""
+class StrategySettings(BaseModel):
+    """The parameters as an administrator writes them, in one JSON object."""
+
+    model: StrictStr = Field(
+        default="gpt-6.1-sol",
+        min_length=1,
+        description="The model of an agent, by any name that MODEL_ID can have. With "
+        "the switch *Agent* it is the model of the chat.",
+    )
+    instruction: StrictStr = Field(
+        default=_SEED.instruction,
+        description="What an agent is for. The system prompt of the chat follows it.",
+    )
+    prompt_policy_overrides: _Overrides = Field(
+        default=_SEED.prompt_policy_overrides,
+        description="Changed policies: a text, which is added, or an object, which "
+        "replaces some of them (docs/agent.md).",
+    )
+    policy_style: PolicyStyle = Field(
+        default=_SEED.policy_style,
+        description="Length of the policies: `full`, `lean` (a sentence each), or "
+        "`auto`, which depends on the model.",
+    )
+    guide: _ChosenGuide = Field(
+        default="",
+        validate_default=True,
+        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
+        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
+        "`initialMemories`.",
+    )
+    maximum_iterations: _Iterations = Field(
+        default=_SEED.maximum_iterations,
+        description="Maximum number of rounds that may call tools, 1 to 30; then the "
+        "model answers with what it has.",
+    )
+    maximum_seconds: _Seconds = Field(
+        default=int(_SEED.maximum_seconds),
+        description="Time limit of an answer and its tools, excluding time waiting "
+        "for people. 0: none.",
+    )
+    maximum_tokens: _Tokens = Field(
+        default=_SEED.maximum_tokens,
+        description="Token limit of all rounds of an answer. 0: none.",
+    )
+    emit_intermediate_thoughts: StrictBool = Field(
+        default=_SEED.emit_intermediate_thoughts,
+        description="Show what the model writes between calls of tools. Off: only "
+        "the answer.",
+    )
+
+    def parameters(self) -> StrategyParameters:
+        """Return what a strategy works with."""
+        return StrategyParameters(
+            model=self.model,
+            instruction=self.instruction,
+            prompt_policy_overrides=self.prompt_policy_overrides,
+            policy_style=self.policy_style,
+            guide=self.guide,
+            maximum_iterations=self.maximum_iterations,
+            maximum_seconds=self.maximum_seconds,
+            maximum_tokens=self.maximum_tokens,
+            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
+        )

@@ -29,6 +29,7 @@ from openai_responses.items import (
     message_text,
 )
 from openai_responses.loop.events import (
+    HiddenMessage,
     ResponseDone,
     RunDone,
     RunEvent,
@@ -180,9 +181,11 @@ class _MessageParts:
 
     @property
     def is_shown(self) -> bool:
+        """Whether any part of the message was shown."""
         return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what can be shown after more text has come."""
         yield from self._show_spans(self._parser.feed(text))
 
     def close(self) -> Iterator[RunEvent]:
@@ -306,7 +309,7 @@ class ThoughtFilter:
                 yield from self._messages[event.output_index].end(event.item)
             case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
-            case Status():
+            case Status() | HiddenMessage():
                 yield event
             case ResponseDone() | RunDone():
                 yield from self._close()

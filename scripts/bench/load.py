@@ -4,7 +4,8 @@ python scripts/bench/load.py      one table, in about ten seconds
 
 Each is loaded in a process of its own that uses aiohttp and pydantic already, as both
 hosts do. Compiling is part of it: the hosts get a text, and keep no bytecode. The time
-is that of the CPU, which other work on the machine hardly changes.
+is that of the CPU, which other work on the machine hardly changes. What Open WebUI does
+around it, when a file is saved or imported, `installing.py` measures.
 """
 
 import argparse

@@ -100,6 +100,7 @@ TARGETS = (
             ("web_search", "openai_responses_search"),
             ("effort", "openai_responses_effort"),
             ("code_interpreter", "openai_responses_python"),
+            ("agent", "openai_responses_agent"),
         )
     ),
     Target(

@@ -12,6 +12,9 @@ from typing import Any
 
 from bundling.frontmatter import KEY_LINE, split_docstring
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from owui_manifold.call.config import named_models
+from owui_manifold.call.valves import Valves
+from strategies.parameters import STRATEGY_NAMES
 
 ICON = Path(__file__).with_name("model.png")
 EVERYBODY_READS = {
@@ -40,6 +43,10 @@ _SIZES = {
     "mini": "A small model: fast and cheap.",
     "pro": "Thinks longest, for the hardest questions.",
 }
+_AGENT = (
+    "Plans, uses tools and goes on until the question is answered, with {}. For work of "
+    "several steps."
+)
 _NO_SIZE = "A model of OpenAI, with its reasoning kept in the chat."
 
 
@@ -55,7 +62,10 @@ def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
         "profile_image_url": f"data:image/png;base64,{icon}",
         "filterIds": list(filters),
     }
-    return _json(_model(f"{pipe}.{name}", resolve_model(name), meta) for name in names)
+    known = named_models(Valves())
+    return _json(
+        _model(f"{pipe}.{name}", resolve_model(name, known), meta) for name in names
+    )
 
 
 def frontmatter(source: str) -> dict[str, str]:
@@ -78,6 +88,8 @@ def _function(function_id: str, source: str) -> dict[str, Any]:
 def _model(
     model_id: str, model: ResolvedModel, meta: Mapping[str, Any]
 ) -> dict[str, Any]:
+    is_agent = model_id.rpartition(".")[2] in STRATEGY_NAMES
+    described = _AGENT.format(resolve_model(model.id).name) if is_agent else ""
     vision = {} if model.facts.vision else {"vision": False}
     return {
         "id": model_id,
@@ -85,7 +97,7 @@ def _model(
         "name": model.name,
         "meta": {
             **meta,
-            "description": describe(model),
+            "description": described or describe(model),
             "capabilities": dict.fromkeys(CAPABILITIES, True) | vision,
         },
         "params": {"function_calling": "native"},

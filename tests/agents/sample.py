@@ -65,13 +65,15 @@ def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentRequest:
     parameters = {key: more.pop(key) for key in PARAMETERS if key in more}
     own = more.pop("own", OwnToolSettings(tools=tools))
     messages = more.pop("messages", [{"role": "user", "content": said}])
+    endpoint = more.pop("endpoint", ENDPOINT)
     return AgentRequest(
         strategy="gpt5_function_calling",
         parameters=StrategyParameters(**{"model": "gpt-5", **parameters}),
         messages=messages,
         body=more.pop("body", {}),
-        endpoint=more.pop("endpoint", ENDPOINT),
+        endpoint=endpoint,
         connections=more.pop("connections", Connections()),
+        signing_secret=endpoint.api_key,
         own_tools=own,
         **more,
     )

@@ -1,6 +1,7 @@
 """What the tests of the agent share."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -8,6 +9,14 @@ import pytest_asyncio
 from hosts.servers.functions import HostFunctions, run_host_functions
 from openai_responses.transport.connections import Connections
 from simulator import Simulator
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the server's pipelines; no key is in its environment."""
+    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path
 
 
 @pytest_asyncio.fixture

@@ -15,6 +15,7 @@ import pytest_asyncio
 from agents.sample import host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline
+from gpt5_agent.shell import json_valves
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
@@ -42,12 +43,8 @@ async def sim() -> AsyncIterator[Simulator]:
 
 
 @pytest_asyncio.fixture
-async def pipeline(
-    sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Pipeline]:
+async def pipeline(sim: Simulator) -> AsyncIterator[Pipeline]:
     """A pipeline that talks to it."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     made = Pipeline()
     made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
     yield made
@@ -349,6 +346,23 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
 
 
 @pytest.mark.asyncio
+async def test_expert_settings_are_read_once_a_question(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each of those who need them."""
+    texts: list[str] = []
+
+    def read(text: str, form: Any) -> Any:
+        texts.append(text)
+        return form(), []
+
+    monkeypatch.setattr(json_valves, "read_expert_json", read)
+    await pieces(pipeline, "sim:short hello")
+
+    assert texts == [""]
+
+
+@pytest.mark.asyncio
 async def test_words_that_open_nothing_are_told_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -568,6 +582,7 @@ async def test_its_own_tools_end_with_it(
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
     valves = pipeline.valves.model_dump() | {"SANDBOX": True}
     pipeline.valves = pipeline.Valves(**valves)
     choice = {"type": "function", "function": {"name": "python_execute"}}
@@ -653,6 +668,42 @@ async def test_what_was_refused_is_remembered(
     assert await ask_as(pipeline, sim, "u-2", **tools) == 2
     assert await ask_as(pipeline, sim, "u-3") == 2
     assert await ask_as(pipeline, sim, "u-4", **tools) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("parameter", "metadata", "valves"),
+    [
+        ("reasoning.context", None, {}),
+        pytest.param(
+            "reasoning.context",
+            None,
+            {"DELEGATION": True, "SANDBOX": True},
+            marks=pytest.mark.sandbox,
+        ),
+        ("reasoning.effort", {**METADATA, "task": "tags_generation"}, {}),
+    ],
+)
+async def test_refused_parameter_costs_one_answer_a_second_request(
+    pipeline: Pipeline,
+    sim: Simulator,
+    parameter: str,
+    metadata: Json | None,
+    valves: Json,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    for name, value in valves.items():
+        setattr(pipeline.valves, name, value)
+    sim.faults.append(refuse_parameter(parameter))
+    counts = []
+    for _ in range(2):
+        sim.requests.clear()
+        await pieces(pipeline, "sim:short Hi", metadata)
+        counts.append(len(sim.requests))
+
+    assert counts == [2, 1]
 
 
 @pytest.mark.asyncio

@@ -3,6 +3,7 @@
 import json
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,7 +159,7 @@ def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
 
 def test_own_key_has_no_amounts() -> None:
     """It is paid by somebody else, so nothing is counted."""
-    own = call_facts(has_own_key=True)
+    own = call_facts(has_own_key=True, user_pays=True)
     table = Table()
     limited = limits(rule(money=0, per="day", show=True), facts=own, table=table)
 
@@ -202,25 +203,51 @@ def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
     )
 
 
+_LUNA = "openai_responses.gpt-6-luna"
+_TITLES = "task.model.external"
+_COMPACTION = "chat.context_compaction.model"
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("task", "chosen", "allowed"),
+    ("task", "setting", "model", "allowed"),
     [
-        ("title_generation", "openai_responses.gpt-6-luna", True),
-        ("title_generation", "", False),
-        ("moa_response_generation", "openai_responses.gpt-6-luna", False),
-        ("", "openai_responses.gpt-6-luna", False),
+        ("title_generation", _TITLES, _LUNA, True),
+        ("title_generation", "task.model.default", _LUNA, True),
+        ("title_generation", "", _LUNA, False),
+        # The host takes the model that the client names if the chosen one is gone.
+        ("title_generation", _TITLES, "openai_responses.gpt-6.1-sol", False),
+        ("context_compaction", _COMPACTION, _LUNA, True),
+        ("context_compaction", _TITLES, _LUNA, False),
+        ("moa_response_generation", _TITLES, _LUNA, False),
+        ("memory_review", _TITLES, _LUNA, False),
+        ("a_task_of_tomorrow", _TITLES, _LUNA, False),
+        ("", _TITLES, _LUNA, False),
     ],
 )
 async def test_tasks_may_be_done_by_the_model_that_an_administrator_chose(
-    host: StandInHost, task: str, chosen: str, allowed: bool
+    host: StandInHost, task: str, setting: str, model: str, *, allowed: bool
 ) -> None:
     """Otherwise the client names it, with a prompt of its own."""
-    host.settings.values["task.model.external"] = chosen
-    facts = call_facts(user_id="u", model="gpt-6.1-sol", task=task)
+    host.settings.values[setting] = _LUNA
+    name = model.partition(".")[2]
+    facts = call_facts(user_id="u", model=name, host_model=model, task=task)
     limited = await read_user_limits('[{"models": ["gpt-5.2"]}]', facts, Table())
 
-    assert ("is not available to you" not in refusal(limited, "gpt-6.1-sol")) is allowed
+    assert ("is not available to you" not in refusal(limited, name)) is allowed
+
+
+@pytest.mark.asyncio
+async def test_task_model_may_be_one_of_the_workspace(host: StandInHost) -> None:
+    """The pipe is asked for the model that it is made of."""
+    host.settings.values[_TITLES] = "titles"
+    host.models.rows["titles"] = SimpleNamespace(base_model_id=_LUNA)
+    facts = call_facts(
+        user_id="u", model="gpt-6-luna", host_model=_LUNA, task="title_generation"
+    )
+    limited = await read_user_limits('[{"models": ["gpt-5.2"]}]', facts, Table())
+
+    assert refusal(limited, "gpt-6-luna") == ""
 
 
 @pytest.mark.parametrize(

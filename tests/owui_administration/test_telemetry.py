@@ -118,7 +118,7 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
 
 async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
     """A title is no answer; who pays with a key of their own, pays no bill of ours."""
-    facts = {"task": "title_generation", "has_own_key": True, "user_id": "ada"}
+    facts = {"task": "title_generation", "user_pays": True, "user_id": "ada"}
     await observed(DONE, **facts)
 
     for _, _, attributes in memory.measured:

@@ -23,6 +23,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
+from openai_responses.json_input import JsonBudget
 from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import (
     past_items,
@@ -36,7 +37,7 @@ from owui_chat.input.prefix import (
     change_instructions,
     find_injected_context,
     read_sent_context,
-    told_instructions,
+    sent_instructions,
 )
 from owui_chat.messages import (
     StoredMessage,
@@ -246,14 +247,14 @@ class SavedChat:
         metadata = {"user_message_id": asked, "message_id": answer}
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
-        sent = read_sent_context(self.row, KEYS.unseal)
-        told = told_instructions(parts, sent, "f.gpt")
+        sent = read_sent_context(self.row, KEYS.unseal, JsonBudget(99_999))
+        told = sent_instructions(parts, sent, "f.gpt")
         injected = find_injected_context(parts)
         change = change_instructions(told, given, "f.gpt")
         sent[answer] = change._replace(injected=injected)
         key = message_key(answer)
         self.row[key] = with_sent({}, sent[answer], key)
-        told = told_instructions(parts, sent, "f.gpt")
+        told = sent_instructions(parts, sent, "f.gpt")
         assert told
         prefix = apply_sent_context(parts, sent, told.changes, {})
         return told.first, build_input(prefix, read_records(self.row, SIGN), ORIGIN)

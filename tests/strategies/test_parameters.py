@@ -1,16 +1,12 @@
-"""The parameters of a strategy: names, limits and defaults, and as a JSON text."""
+"""The parameters of a strategy: names, limits and defaults, and as a JSON object."""
 
-import json
 from dataclasses import fields
 
 import pytest
+from pydantic import ValidationError
 
-from strategies.guide import BUILT_IN_GUIDES, Guide
-from strategies.parameters import (
-    ParameterProblem,
-    StrategyParameters,
-    read_strategy_parameters,
-)
+from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
+from strategies.parameters import StrategyParameters, StrategySettings
 
 
 def test_defaults_are_those_of_the_seed() -> None:
@@ -52,28 +48,37 @@ VALID = [
 def test_each_parameter_is_read_from_json(
     name: str, value: object, read: object
 ) -> None:
-    """Numbers are moved into their range; the others stay as they were."""
-    defaults = StrategyParameters(model="gpt-6", instruction="Stay.")
+    """Numbers are moved into their range; the others have their defaults."""
+    settings = StrategySettings.model_validate({name: value})
+    given, default = settings.parameters(), StrategySettings().parameters()
 
-    parameters, problems = read_strategy_parameters(json.dumps({name: value}), defaults)
-
-    assert problems == []
     for field in fields(StrategyParameters):
-        expected = read if field.name == name else getattr(defaults, field.name)
-        assert getattr(parameters, field.name) == expected
+        expected = read if field.name == name else getattr(default, field.name)
+        assert getattr(given, field.name) == expected
 
 
 def test_every_parameter_can_be_read() -> None:
     """None was forgotten."""
-    assert {name for name, _, _ in VALID} == {
-        field.name for field in fields(StrategyParameters)
-    }
+    names = {field.name for field in fields(StrategyParameters)}
+
+    assert {name for name, _, _ in VALID} == names
+    assert set(StrategySettings.model_fields) == names
+
+
+def test_settings_have_a_model_and_the_seeds_defaults() -> None:
+    """An agent of Open WebUI works without any setting."""
+    given = StrategySettings().parameters()
+
+    assert given.model == "gpt-6.1-sol"
+    assert given.guide == NO_GUIDE
+    assert StrategyParameters(model=given.model) == given
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("model", 5),
+        ("model", ""),
         ("instruction", None),
         ("prompt_policy_overrides", ["A"]),
         ("policy_style", "short"),
@@ -83,33 +88,9 @@ def test_every_parameter_can_be_read() -> None:
         ("maximum_iterations", "many"),
         ("maximum_iterations", True),
         ("emit_intermediate_thoughts", "yes"),
-        ("surprise", 1),
     ],
 )
-def test_what_is_not_valid_is_named_and_the_rest_holds(
-    name: str, value: object
-) -> None:
-    """The reason is for whoever corrects it."""
-    text = json.dumps({name: value, "maximum_tokens": 7})
-
-    parameters, problems = read_strategy_parameters(text)
-
-    assert parameters == StrategyParameters(maximum_tokens=7)
-    [problem] = problems
-    assert problem.name == name
-    assert problem.reason
-
-
-@pytest.mark.parametrize("text", ["", "  \n"])
-def test_empty_text_changes_nothing(text: str) -> None:
-    """Nothing is wrong with it."""
-    assert read_strategy_parameters(text) == (StrategyParameters(), [])
-
-
-@pytest.mark.parametrize("text", ["[]", "7", "{", "In French."])
-def test_text_that_is_no_object_changes_nothing(text: str) -> None:
-    """It is named as a whole."""
-    parameters, problems = read_strategy_parameters(text)
-
-    assert parameters == StrategyParameters()
-    assert problems == [ParameterProblem("", "it is not a JSON object")]
+def test_what_is_not_valid_is_refused(name: str, value: object) -> None:
+    """The shell names it and takes the default."""
+    with pytest.raises(ValidationError):
+        StrategySettings.model_validate({name: value})

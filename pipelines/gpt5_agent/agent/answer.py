@@ -11,9 +11,13 @@ from contextlib import aclosing
 from functools import partial
 
 from gpt5_agent.agent.calls import ChatJudge
-from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
+from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
 from gpt5_agent.agent.learning import RepairLearning
-from gpt5_agent.agent.preparation import PreparedRun, prepare_run
+from gpt5_agent.agent.preparation import (
+    PreparedRun,
+    is_as_valves_say,
+    prepare_run,
+)
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
     AgentEvent,
@@ -44,7 +48,7 @@ from openai_responses.loop.run import (
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, add_usage, cost_of_run
+from openai_responses.models.usage import Usage, add_usage, cost_of_run, window_share
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -77,7 +81,11 @@ class _Agent:
         self._spending = spending
         self._steps = steps
         self._judge = ChatJudge(request, prepared, spending)
-        self._learning = RepairLearning(request, prepared)
+        self._learning = RepairLearning(
+            request,
+            prepared.request.model,
+            partial(is_as_valves_say, request, prepared),
+        )
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
@@ -138,7 +146,7 @@ class _Agent:
 
         A choice that forces a tool holds until tools ran once.
         """
-        request = self._learning.repaired_request()
+        request = self._learning.repaired(self._prepared.request)
         if self._prepared.earlier_rounds.is_continuation:
             choice = next_tool_choice(request.tool_choice)
             request = request.model_copy(update={"tool_choice": choice})
@@ -356,9 +364,11 @@ async def _start_agent(
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools
-    if own.delegates:
+    usable_tools = task_tools(own)
+    if own.delegates and usable_tools:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (DelegateTool(request, spending, run_task, slots), *own.tools)
+        delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
+        tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, partial(prepare_run, request))
@@ -397,4 +407,5 @@ def _build_metadata(
         latency=spending.seconds,
         price=price or 0.0,
         usage=spending.total_usage,
+        window_share=window_share(spending.last_usage, model.facts),
     )

@@ -1,6 +1,6 @@
 """The judge of an agent's calls: refused, put to a person, made here, left to the host."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -9,6 +9,7 @@ from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import AgentRequest
+from gpt5_agent.tools.approval_cards import is_too_long_to_show
 from gpt5_agent.tools.confirmations import (
     MAX_QUESTIONS,
     build_confirmation_request,
@@ -125,11 +126,7 @@ class ChatJudge:
         No approval is requested for a call that cannot be made.
         """
         named_calls = [self._rename(call) for call in calls]
-        refusals: dict[str, ToolResult] = {}
-        for call in named_calls:
-            why = self._refusal(call)
-            if why:
-                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        refusals = self._refused_calls(named_calls)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
         questions = [call for call in resolved_calls if self._must_ask(call)]
@@ -140,14 +137,31 @@ class ChatJudge:
             for call in open_calls
             if call["name"] not in self._own_names
         }
-        for call in resolved_calls:
-            if call["call_id"] in host_call_ids:
-                why = await self._approver.refusal(
-                    call["call_id"], call["name"], parse_arguments(call)
-                )
-                if why:
-                    refusals[call["call_id"]] = tool_error(why)
+        host_calls = [
+            call for call in resolved_calls if call["call_id"] in host_call_ids
+        ]
+        refusals |= await self._denied_by_rules(host_calls)
         return Judgment(_build_verdicts(calls, refusals, host_call_ids))
+
+    def _refused_calls(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
+        """Return the refusals of calls that cannot be made, by their ids."""
+        refusals: dict[str, ToolResult] = {}
+        for call in calls:
+            why = self._refusal(call)
+            if why:
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        return refusals
+
+    async def _denied_by_rules(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
+        """Return the refusals of calls that the rules, or a person, do not allow."""
+        refusals: dict[str, ToolResult] = {}
+        for call in calls:
+            why = await self._approver.refusal(
+                call["call_id"], call["name"], parse_arguments(call)
+            )
+            if why:
+                refusals[call["call_id"]] = tool_error(why)
+        return refusals
 
     def _rename(self, call: Item) -> Item:
         """Return a call under the tool's own name."""
@@ -156,17 +170,32 @@ class ChatJudge:
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        name = self._resolve_for_rules(call)["name"]
-        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
-        if not why and not can_ask and self._lacks_approval(call):
+        if why:
+            return why
+        if self._lacks_approval(call):
+            why = self._why_not_asked(self._resolve_for_rules(call))
+        if why:
+            return why
+        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
+        if is_open and self._approver.rules:
+            return "tool arguments validation error: no tool to call is named"
+        return None
+
+    def _why_not_asked(self, call: Item) -> str | None:
+        """Return why no person is asked about a call that needs an approval."""
+        name = call["name"]
+        asks_in_chat = self._settings.asks_in_chat
+        if not (asks_in_chat or self._settings.approver.ask):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. "
                 "Continue without it."
             )
-        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
-        if why or not (is_open and self._approver.rules):
-            return why
-        return "tool arguments validation error: no tool to call is named"
+        if asks_in_chat and is_too_long_to_show(build_confirmation_request(call)):
+            return (
+                f"Error: {name} needs an approval, and this call is too long to be "
+                "shown to a person. Split it into smaller calls."
+            )
+        return None
 
     def _ask(self, calls: Sequence[Item]) -> Item:
         """Return the call that asks a person about as many calls as it can hold."""

@@ -1,8 +1,7 @@
 """What the refusals of a run teach for later ones."""
 
-from functools import partial
+from collections.abc import Callable
 
-from gpt5_agent.agent.preparation import PreparedRun, is_as_valves_say
 from gpt5_agent.request import AgentRequest
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.trials import RunTrials
@@ -13,20 +12,22 @@ from openai_responses.requests.build import ResponsesRequest
 class RepairLearning:
     """Remembers the repairs that helped; what is known is left out at once."""
 
-    def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Begin with what the memory of the pipeline has."""
-        self._prepared = prepared
-        self._memory = request.repairs or RepairMemory()
-        self._scope = RepairScope(
-            request.endpoint.account(), prepared.request.model, request.user_id
-        )
-        self._trials = RunTrials()
-        self._is_configured = partial(is_as_valves_say, request, prepared)
+    def __init__(
+        self, request: AgentRequest, model: str, is_configured: Callable[[], bool]
+    ) -> None:
+        """Begin with what the memory of the pipeline has about `model`.
 
-    def repaired_request(self) -> ResponsesRequest:
-        """Return the first request with the known repairs."""
+        `is_configured` says whether what is sent has only what the valves set.
+        """
+        self._memory = request.repairs or RepairMemory()
+        self._scope = RepairScope(request.endpoint.account(), model, request.user_id)
+        self._trials = RunTrials()
+        self._is_configured = is_configured
+
+    def repaired(self, request: ResponsesRequest) -> ResponsesRequest:
+        """Return a request with the known repairs."""
         known = self._memory.repairs(self._scope)
-        return self._prepared.request.model_copy(update={"repairs": known})
+        return request.model_copy(update={"repairs": known})
 
     def note(self, event: RunEvent) -> None:
         """Note an event; remember the trials that it shows to have helped."""

@@ -27,15 +27,15 @@ from owui_chat.input.history import build_input
 from owui_chat.messages import DETAILS_FIELD, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 from owui_chat.storage.signature import Sign
-from strategies.context import ContextSource, format_context, read_context
+from strategies.context import ContextSource, read_context
+from strategies.instructions import build_strategy_instructions
 from strategies.memory import (
     Message,
     apply_memory_policy,
     build_memory_items,
     find_turn_starts,
 )
-from strategies.parameters import StrategyParameters
-from strategies.policy import ChosenStyle, build_system_instruction, choose_style
+from strategies.policy import ChosenStyle, choose_style
 
 _MAX_TOOLS = 128
 """The API refuses longer lists."""
@@ -79,7 +79,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        _build_instructions(parameters, style, system_text, sources),
+        build_strategy_instructions(parameters, style, system_text, sources),
         [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
@@ -107,12 +107,19 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
     """Say whether a request has only what the administrator's valves set.
 
-    Tools are those of the chat; what a caller may set is in the body.
+    The tools that run here are the administrator's, those of the host belong to the
+    chat. What a caller may set is in the body.
     """
     sent = prepared.request
-    body = {"temperature": request.parameters.guide.temperature}
-    text = sent.instructions or ""
-    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    bare = request._replace(body={})
+    tools, names = _offer_functions(bare)
+    built = build_request(
+        prepared.model,
+        sent.instructions or "",
+        sent.input,
+        _merge_body(bare, tools, names),
+        request.settings._replace(tools=tools),
+    )
     return sent.model_copy(update={"repairs": ()}) == built
 
 
@@ -178,22 +185,6 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
         content = [{"type": "text", "text": query}, *others]
     replaced = {"role": "user", "content": content}
     return [*messages[:last], replaced, *messages[last + 1 :]]
-
-
-def _build_instructions(
-    parameters: StrategyParameters,
-    style: ChosenStyle,
-    system_text: str,
-    sources: list[ContextSource],
-) -> str:
-    """Return the system instruction, then the context."""
-    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
-    base = "\n\n".join(text.strip() for text in texts if text.strip())
-    instruction = build_system_instruction(
-        base, parameters.prompt_policy_overrides, style
-    )
-    context = format_context(sources)
-    return f"{instruction}\n\n{context}" if context else instruction
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:

@@ -3,11 +3,12 @@
 Nothing is raised: an exception would remove what is already shown.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.answer import run_agent
+from gpt5_agent.agent.learning import RepairLearning
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
@@ -24,6 +25,7 @@ from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
@@ -142,20 +144,30 @@ async def _run_task(call: PipelineCall) -> Chunk:
     try:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
-        request = task_request(
-            resolve_model(settings.parameters.model),
-            settings.messages,
-            settings.body,
-            call.caller.task,
-        )
-        events = run(request, endpoint, call.connections, settings.limits)
+        request = _build_task(settings, settings.body, call.caller.task)
+
+        def is_as_configured() -> bool:
+            return request == _build_task(settings, {}, call.caller.task)
+
+        learning = RepairLearning(settings, request.model, is_as_configured)
+        repaired = learning.repaired(request)
+        events = run(repaired, endpoint, call.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
+                learning.note(event)
                 if isinstance(event, RunDone):
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         report_exception(log, error, PIPELINE_SHELL)
     return task_result(text, call.caller.host_model)
+
+
+def _build_task(
+    settings: AgentRequest, body: Mapping[str, Any], task: str
+) -> ResponsesRequest:
+    """Return the request of a task, with what `body` sets; raises InvalidRequest."""
+    model = resolve_model(settings.parameters.model)
+    return task_request(model, settings.messages, body, task)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:

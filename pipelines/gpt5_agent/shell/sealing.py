@@ -8,7 +8,7 @@ beside the pipelines, which the server never shows.
 import json
 import os
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 
 from openai_responses.errors import InvalidRequest
@@ -17,10 +17,16 @@ from openai_responses.json_input import parse_json_object
 SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
+UNREADABLE_SECRET = _SEALED_PREFIX
+"""Stands for a secret that cannot be read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
+
+_MIN_KEY_CHARACTERS = 14
+_MIN_DIFFERENT_CHARACTERS = 8
+"""Of an API key that nobody guesses; those that servers make have more."""
 
 
 def seal_secret(typed: str) -> str:
@@ -40,14 +46,35 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
-def server_secret() -> str:
-    """Return a secret that only this server has; another one each time without a file."""
+def signing_secret(api_key: str) -> str:
+    """Return what signatures are made with: the API key, which no caller has.
+
+    All copies of the pipeline have the same. Servers that need no key get a placeholder
+    (`EMPTY`, `none`, `sk-no-key-required`), which anybody can guess: this server's own
+    secret takes its place.
+    """
+    key = api_key.strip()
+    has_digit = any(character.isdigit() for character in key)
+    is_varied = len(set(key)) >= _MIN_DIFFERENT_CHARACTERS
+    if len(key) >= _MIN_KEY_CHARACTERS and is_varied and has_digit:
+        return key
+    return _server_secret()
+
+
+def _server_secret() -> str:
+    """Return a secret that only this server has; without a file, that of the process."""
     try:
         fernet_class = import_module(_FERNET).Fernet
         _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
     except (ImportError, OSError, ValueError):
-        return os.urandom(32).hex()
+        return _process_secret()
+
+
+@lru_cache(maxsize=1)
+def _process_secret() -> str:
+    """Return a secret that is the same as long as the process runs."""
+    return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import read_expert_settings
+from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
-from gpt5_agent.shell.sealing import reveal_secret
+from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import find_own_names
 from openai_responses.endpoint import Endpoint
@@ -49,6 +49,7 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     valves: Valves
+    expert: AgentExpertSettings
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
@@ -89,6 +90,7 @@ def build_agent_request(
         body=question.body,
         endpoint=endpoint,
         connections=connections,
+        signing_secret=signing_secret(endpoint.api_key),
         limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules.rules),
@@ -194,7 +196,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 def _build_run_limits(question: AgentInput) -> Limits:
     """Return the limits of one request, and how often it is retried."""
-    expert = read_expert_settings(question.valves)
+    expert = question.expert
     timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 

@@ -20,6 +20,7 @@ from gpt5_agent.events import (
     StepStarted,
     ToolCallRequested,
 )
+from gpt5_agent.tools.approval_cards import call_above_card
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
@@ -27,7 +28,13 @@ from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
-from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
+from owui_chat.render.chunks import (
+    Chunk,
+    error_chunk,
+    host_event,
+    host_usage,
+    source_chunk,
+)
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
@@ -42,6 +49,13 @@ _LISTENER_EVENTS: Mapping[type, str] = {
     ReadyForInput: "ready_for_input",
     StateChanged: "state_change",
 }
+
+
+def _build_listener_chunk(
+    event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
+) -> Chunk:
+    """Return an event for the host's listeners."""
+    return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
@@ -162,9 +176,11 @@ class HostRenderer:
             case ExecutionEnded():
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata, self._note_count)
-            case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
-                yield host_event(name, event._asdict())
+            case ToolCallRequested():
+                yield _build_listener_chunk(event)
+                yield from self._render_note(call_above_card(event))
+            case StateChanged() | NewMessage() | ReadyForInput():
+                yield _build_listener_chunk(event)
             case _:
                 yield from self._render_run_event(event)
 
@@ -177,6 +193,8 @@ class HostRenderer:
         ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
+        if "usage" in result:
+            result |= host_usage(shown)
         if ending.is_failure:
             result |= error_chunk(ending.sentence)
         if items:
@@ -197,13 +215,13 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        note = _read_note(event)
-        if note:
-            yield from self._render_note(note)
+        yield from self._render_note(_read_note(event))
         yield from _build_image_chunks(event)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
+        if not note:
+            return
         index = -1 - len(self._native.shown.items)
         item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
         yield from self._native.render(ItemAdded(index, item))

@@ -13,6 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from gpt5_agent.events import ToolCallRequested
+from gpt5_agent.tools.approval_cards import (
+    ALLOW_CHAT_LABEL,
+    ALLOW_LABEL,
+    build_card_question,
+    one_line_json,
+)
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from strategies.guard import parse_arguments
@@ -75,14 +81,10 @@ def _names_target(name: str) -> bool:
 MAX_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
-_MAX_QUESTION_CHARACTERS = 500
-"""Of a longer one the host shows the beginning, as if it were all."""
-
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW = "Allow"
-_ALLOW_CHAT = "Allow for this chat"
-_DENY = "Deny"
+_ANSWER_MILLISECONDS = 240_000
+"""The most that the host lets a person read in a temporary chat (utils/ask_user.py)."""
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
@@ -114,20 +116,23 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
+    condition = "whatever it is given"
     if target:
-        condition = f"with {json.dumps(target, ensure_ascii=False, default=str)}"
-    else:
-        condition = "whatever it is given"
+        condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
     return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_build_question(request) for request in requests]
+    questions = [build_card_question(request) for request in requests]
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    arguments = {"questions": questions, "allow_other": False}
+    arguments = {
+        "questions": questions,
+        "allow_other": False,
+        "timeout_ms": _ANSWER_MILLISECONDS,
+    }
     return {
         "type": "function_call",
         "id": f"fc_{name}",
@@ -188,36 +193,6 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _build_question(request: ToolCallRequested) -> dict[str, Any]:
-    """Return a question in the form of the host's `ask_user`."""
-    arguments = json.dumps(request.args, ensure_ascii=False, default=str)
-    warning = request.security_warning or {}
-    reason = f"{warning['reason']} " if warning else ""
-    text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    # The page recommends the first (tools/builtin.py, ask_user).
-    options = [
-        {"label": _DENY, "description": "Do not make this call."},
-        {"label": _ALLOW, "description": "Make this call, once."},
-    ]
-    if request.coverage:
-        options.append({"label": _ALLOW_CHAT, "description": request.coverage})
-    return {
-        "id": request.confirmation_id,
-        "header": "Approve a tool",
-        "question": _truncate_question(text),
-        "options": options,
-        "allow_other": False,
-    }
-
-
-def _truncate_question(text: str) -> str:
-    """Return a text that the host shows whole, with a note if it was cut."""
-    if len(text) <= _MAX_QUESTION_CHARACTERS:
-        return text
-    note = f" [... cut here: {len(text)} characters in all]"
-    return text[: _MAX_QUESTION_CHARACTERS - len(note)] + note
-
-
 def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
     return str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
 
@@ -232,8 +207,8 @@ def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
 def _read_decision(answer: object) -> Decision:
     """Return the decision of an answer, which is an option or its label."""
     label = answer.get("label") if isinstance(answer, Mapping) else answer
-    if label == _ALLOW:
+    if label == ALLOW_LABEL:
         return "once"
-    if label == _ALLOW_CHAT:
+    if label == ALLOW_CHAT_LABEL:
         return "chat"
     return "deny"

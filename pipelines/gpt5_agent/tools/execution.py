@@ -14,6 +14,7 @@ from posixpath import basename
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import HostFileError, StoreFile, Tool
+from gpt5_agent.tools.approval_cards import code_block
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list
@@ -137,9 +138,7 @@ def _quote_text(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
         return ""
-    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest_run + 1)
-    return f"\n\n{fence}\n{text}\n{fence}"
+    return f"\n\n{code_block(text)}"
 
 
 class OwnTools:

@@ -69,6 +69,7 @@ from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
     Connections,
     Deadlines,
+    HttpResponse,
     Timeouts,
 )
 from openai_responses.transport.stream import (
@@ -148,20 +149,9 @@ class Attempts:
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
-            self.error: ResponsesError | None = None
-            self.has_shown = False
-            self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
+            async with aclosing(self._attempt()) as events:
+                async for event in events:
+                    yield event
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -169,7 +159,7 @@ class Attempts:
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
-            for event in (*self._end_thought(), *held):
+            for event in (*self._end_thought(), *self._held):
                 yield event
         self._end_if_used_up()
         yield ModelAnswer(
@@ -181,6 +171,26 @@ class Attempts:
             trace=self.trace,
             has_shown=self.has_shown,
         )
+
+    async def _attempt(self) -> RunEvents:
+        """Send the request once; yield what is shown of its answer.
+
+        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
+        part of it.
+        """
+        self.error: ResponsesError | None = None
+        self.has_shown = False
+        self._thinks = False
+        self._held: list[RunEvent] = []
+        try:
+            async with aclosing(self._send(self.request)) as events:
+                async for event in events:
+                    for shown in self._visible(event):
+                        yield shown
+        except ResponsesError as caught:
+            self.error = caught
+        if self.response.usage:
+            self.usages.append(self.response.usage)
 
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
@@ -199,27 +209,30 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
+    def _visible(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown now; the rest waits for the first visible event.
 
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the beginning of a
+        thought is shown at once, and once: people see that the model is at work.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
+        is_first_event = not self._held
+        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
             if self._thought is None:
                 self._thought = event
-            if self._thought.output_index == event.output_index:
                 self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
+                return [event]
+            if self._thought.output_index == event.output_index:
+                # A new attempt thinks again: the thought on the page goes on.
+                self._thinks = True
+                return []
+        self._held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown = [*self._end_thought(), *held]
-        held.clear()
+        shown = [*self._end_thought(), *self._held]
+        self._held = []
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
@@ -334,8 +347,10 @@ _STANDARD_TIER = (
 )
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+_MAX_WAIT_FOR_ID = 60.0
+_FETCHING_REST = (
+    "The connection to the model was lost: fetching the rest of the answer."
+)
 
 
 class _Background:
@@ -343,9 +358,10 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_is_polling` says whether the next request is
-    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
-    response that does not exist any more.
+    ended; both are -1 before the first. `_error` is that of the last request.
+    `_is_polling` says whether the next request is for the response itself, not for its
+    stream. `_is_cancelled` is set once, also for a response that does not exist any
+    more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -354,6 +370,7 @@ class _Background:
         self._response_id: asyncio.Future[str] = loop.create_future()
         self._last_sequence = -1
         self._last_seen_sequence = -1
+        self._error: ResponsesError | None = None
         self._failures = 0
         self._resumable = True
         self._is_polling = False
@@ -390,31 +407,37 @@ class _Background:
         path = "/responses"
         try:
             while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                if self._is_over(error):
+                async with aclosing(self._request(path, payload)) as events:
+                    async for event in events:
+                        yield event
+                if self._is_over(self._error):
                     break
                 has_news = self._last_sequence != self._last_seen_sequence
                 self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(error, has_news)
+                wait = self._wait_after(self._error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
-                    yield Status(_BROKE)
+                    yield Status(_FETCHING_REST)
                 await asyncio.sleep(wait)
                 path = self._next_path()
                 payload = None
         finally:
             self._abandon()
+
+    async def _request(self, path: str, payload: dict[str, Any] | None) -> RunEvents:
+        """Send one request and yield its run events; `_error` says why it failed."""
+        self._error = None
+        part = _stream_response(path, payload, self._attempts, self)
+        try:
+            first = await self._first_event(part)
+            async with aclosing(part) as events:
+                if first is not None:
+                    yield first
+                async for event in events:
+                    yield event
+        except ResponsesError as caught:
+            self._error = caught
 
     def _is_over(self, error: ResponsesError | None) -> bool:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
@@ -437,7 +460,7 @@ class _Background:
         """Return the first event of `part`, None if it has none.
 
         A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
+        is read until there is one.
         """
         if self._response_id.done():
             return await anext(part, None)
@@ -452,7 +475,7 @@ class _Background:
         """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
             {first, self._response_id},
-            timeout=_LONGEST_WAIT_FOR_ID,
+            timeout=_MAX_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
         first.cancel()
@@ -512,15 +535,13 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
+    that is still in progress yields nothing. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
     state = attempts.response
-    deadlines = attempts.deadlines
-    deadlines.start_attempt()
+    attempts.deadlines.start_attempt()
     async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
+        attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
@@ -528,27 +549,91 @@ async def _stream_response(
             for event in _whole_events(response, state, background):
                 yield event
             return
-        decoder = EventStreamDecoder()
+        reader = _StreamReader(answer, attempts, background)
         while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
+            events, malformed = await reader.read_batch()
             for event in events:
                 yield event
             if malformed:
                 raise malformed
-            last = events[-1] if events else None
-            if isinstance(last, TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        rest = await answer.drain()
-        for event in _late_events(rest, decoder, state, background):
+            await reader.gather_deltas(events)
+        for event in await reader.read_reason():
             yield event
+
+
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
+
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
+    """
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        attempts: Attempts,
+        background: _Background | None,
+    ) -> None:
+        self._answer = answer
+        self._attempts = attempts
+        self._background = background
+        self._decoder = EventStreamDecoder()
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Wait for bytes; return their run events, up to one that cannot be read."""
+        chunk = await self._answer.read_any()
+        self._attempts.count_bytes(chunk)
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        if batch:
+            self._attempts.deadlines.event_arrived()
+        return self._feed(batch)
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._attempts.limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._attempts.response.refusal is None:
+            return []
+        batch = [*self._decoder.feed(rest), *self._decoder.close()]
+        events, _ = self._feed(batch)
+        return events
+
+    def _feed(
+        self, batch: Sequence[ServerSentEvent]
+    ) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Return the run events of `batch`, up to the first event that cannot be read."""
+        read: list[StreamEvent] = []
+        malformed: MalformedEvent | None = None
+        try:
+            for wire_event in batch:
+                parsed = parse_event(wire_event)
+                if self._background is None or self._background.is_new(wire_event):
+                    read.append(parsed)
+        except MalformedEvent as error:
+            malformed = error
+        run_events: list[RunEvent] = []
+        for event in join_deltas(read):
+            run_events += self._attempts.response.feed(event)
+        return run_events, malformed
 
 
 def _whole_events(
@@ -561,53 +646,6 @@ def _whole_events(
     if status in ("queued", "in_progress"):
         return []
     return state.feed(FinalResponse(status, response))
-
-
-def _late_events(
-    rest: bytes,
-    decoder: EventStreamDecoder,
-    state: ResponseState,
-    background: _Background | None,
-) -> list[RunEvent]:
-    """Return the run events behind the last event of a refused stream: its reason.
-
-    Nothing else of an answer that has ended is read.
-    """
-    if state.refusal is None:
-        return []
-    batch = [*decoder.feed(rest), *decoder.close()]
-    events, _ = _batch_events(batch, state, background)
-    return events
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for wire_event in batch:
-            parsed = parse_event(wire_event)
-            if background is None or background.is_new(wire_event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    run_events: list[RunEvent] = []
-    for event in join_deltas(read):
-        run_events += state.feed(event)
-    return run_events, malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})

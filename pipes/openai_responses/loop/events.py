@@ -41,7 +41,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str
@@ -69,12 +69,32 @@ class Trace(NamedTuple):
     cache: JsonObject = MappingProxyType({})
 
 
+class HiddenMessage(NamedTuple):
+    """A message of the model that is sent again but shown to nobody."""
+
+    output_index: int
+    item: Item
+
+
+class RunWork(NamedTuple):
+    """What a run took that people see as several rounds.
+
+    `seconds` are those of the model and of tools, without the time of people.
+    """
+
+    rounds: int
+    tool_calls: int
+    seconds: float
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
+    `window_share` is how full the model's context window is, in percent.
+    `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
     ending: Ending
@@ -85,6 +105,9 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    window_share: int = 0
+    work: RunWork | None = None
+    metadata: JsonObject = MappingProxyType({})
 
 
 class ModelAnswer(NamedTuple):
@@ -127,5 +150,5 @@ class ModelAnswer(NamedTuple):
         return "\n\n".join(message_text(message) for message in messages)
 
 
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]

@@ -1,12 +1,12 @@
 """A whole request as a stream of run events: response, calls, response.
 
-The loop knows no host: it gets frozen inputs and reports events. The
-agents and the pipe run the same loop:
+The loop knows no host: it gets frozen inputs and reports events. The agents and the
+pipe run the same loop, round by round:
 
-    a provider answers a request        Attempts: the Responses API
-    the judge decides about its calls   refused, left to the host, made here
-    the calls that are made run         loop/tools.py
-    the next request has their outputs
+    a provider answers the request        loop/attempts.py: the Responses API
+    a judge decides about its calls       refused, left to the host, or made here
+    the calls that are made here run      loop/tools.py
+    their outputs are added to the input  that is the next request
 
 At a limit of the budget the calls are refused, and the model answers once more without
 tools. A run that ends with calls for the host, or with a question to a person, is
@@ -58,7 +58,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
 
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+_INTERRUPTED = "was not run: the answer that requested it was interrupted."
 
 
 class Provider(Protocol):
@@ -74,7 +74,7 @@ class Provider(Protocol):
 
 
 class RoundStarted(NamedTuple):
-    """The model is asked for a response; `may_call` says whether it may call tools."""
+    """A response is requested; `may_call` says whether the model may call tools."""
 
     number: int
     may_call: bool
@@ -83,8 +83,8 @@ class RoundStarted(NamedTuple):
 class RoundDone(NamedTuple):
     """A response is complete, and what happens to its calls is decided.
 
-    `items` are its finished ones with their indexes, none if the calls of an earlier run
-    are taken up. What is held back was shown before; what the calls return follows.
+    `items` are its finished ones with their indexes; none in a round that only answers
+    the calls of an earlier run. The outputs of the calls follow.
     """
 
     number: int
@@ -108,9 +108,9 @@ async def run(
     """Send `request` and report what happens; ends with exactly one RunDone.
 
     With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
+    open for the caller, unless their response was interrupted. A refusal is an ending,
+    not an exception. Cancelling the run, or closing the generator, closes the
+    connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
     async with aclosing(run_rounds(request, attempts, toolset)) as events:
@@ -126,34 +126,37 @@ async def run_rounds(
     spending: Spending | None = None,
     open_calls: Sequence[Item] = (),
 ) -> RoundEvents:
-    """Have `provider` answer `request`, and report the rounds, too.
+    """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` has what the run may take and has taken; without it the budget of the
+    `spending` says what the run may take and has taken; without it the budget of the
     toolset counts from here. The run begins with `open_calls`, which an earlier run of
-    the same answer has left; their items are the end of the request's input.
+    the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        spending = Spending(toolset.budget if toolset else Budget())
+        budget = toolset.budget if toolset else Budget()
+        spending = Spending(budget)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
-        with provider.paused():
-            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.resume(open_calls, toolset)) as events:
+            async for event in events:
+                yield event
     while rounds.request is not None:
-        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.respond(rounds.request)) as events:
+            async for event in events:
+                yield event
+        async with aclosing(rounds.answer_calls()) as events:
+            async for event in events:
+                yield event
     yield rounds.build_end()
 
 
 class _Rounds:
-    """The rounds of a run, each a response with what answers its calls.
+    """The rounds of a run; each is a response and the outputs of its calls.
 
-    `request` is the next one, None at the end. `_answer` is the last response, and
-    `_inputs` are the input items that answer its calls. `_output` is that of the whole
-    run. `_held` are events that wait for the judgment.
+    `request` is the next one, None at the end. `_answer` is the last response,
+    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
+    those of the whole run. `_held` are events of calls that wait for the judgment.
+    `_was_limited` says whether a limit has kept a call from being made.
     """
 
     def __init__(
@@ -175,14 +178,13 @@ class _Rounds:
         self._had_output = False
         self._may_call = True
         self._was_limited = False
-        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
-        """Ask for a response; yield its events, but hold back what the judge has to see.
+        """Request a response; yield its events, but hold back calls for the judge.
 
-        At a limit it may call nothing. The tools stay in the request for the prompt
-        cache.
+        At a limit the model may call nothing. The tools stay in the request, because
+        the prompt cache begins with them.
         """
         self.request = None
         number = self._spending.begin_round()
@@ -193,8 +195,7 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        judge = self._toolset.judge if self._toolset else None
-        holds_calls = judge is not None and judge.holds_calls and may_call
+        holds_calls = may_call and self._judge_sees_calls_first()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
@@ -204,6 +205,11 @@ class _Rounds:
                     self._held.append(part)
                 else:
                     yield part
+
+    def _judge_sees_calls_first(self) -> bool:
+        """Say whether calls are shown only after the judgment."""
+        judge = self._toolset.judge if self._toolset else None
+        return judge is not None and judge.holds_calls
 
     def _take_answer(self, answer: ModelAnswer) -> None:
         """Count a response, and add its items to the output."""
@@ -216,18 +222,15 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer what the last response asks for; set the next request if there is one."""
+        """Answer the calls of the last response; set the next request if there is one."""
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_failed = self._answer.ending.is_failure
-        if self._toolset is None or has_failed or not (calls or approvals):
-            for released in self._release(None):
-                yield released
-            if has_failed:
-                for call in calls:
-                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
-            yield self._end_round(Judgment())
+        has_questions = bool(calls or approvals)
+        is_failure = self._answer.ending.is_failure
+        if self._toolset is None or is_failure or not has_questions:
+            for event in self._end_unanswered(calls):
+                yield event
             return
         with self._provider.paused():
             answers = self._answer_all(calls, approvals, self._toolset)
@@ -235,12 +238,25 @@ class _Rounds:
                 async for event in events:
                     yield event
 
+    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
+        """End a response to which the run gives no answer.
+
+        The calls of an interrupted one get outputs: nobody runs them, and the API
+        refuses a call without an output in the next turn.
+        """
+        yield from self._release(None)
+        if self._answer.ending.is_failure:
+            for call in calls:
+                yield self._add_output(call, _refuse(call, _INTERRUPTED))
+        yield self._end_round(Judgment())
+
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RoundEvents:
-        """Answer approval requests and calls, as far as that is done here.
+        """Answer approval requests, and the calls that are not left to the host.
 
-        An approval request cannot be answered without the reasoning before it.
+        The API accepts the answer to an approval request only with the reasoning before
+        that request, so it is sent again even where the toolset carries none.
         """
         limit = self._spending.limit_of_calls(self._spending.rounds)
         judgment = await self._judge(calls, limit, toolset)
@@ -260,25 +276,30 @@ class _Rounds:
         received = replay_output(self._answer.output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
-    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
-        """Answer calls that an earlier run has left; the host has seen none of them."""
+    async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer the calls that an earlier run has left; the host has seen none of them.
+
+        They were not shown while a person was asked. With another `question` they
+        still are not.
+        """
         self.request = None
-        limit = self._spending.limit_of_calls(self._spending.rounds)
-        judgment = await self._judge(calls, limit, toolset)
-        shown_calls = [judgment.question] if judgment.question else calls
-        for call in shown_calls:
-            for event in self._show_call(call):
-                yield event
-        yield RoundDone(self._spending.rounds, (), judgment, None)
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+        with self._provider.paused():
+            limit = self._spending.limit_of_calls(self._spending.rounds)
+            judgment = await self._judge(calls, limit, toolset)
+            shown_calls = [judgment.question] if judgment.question else calls
+            for call in shown_calls:
+                for event in self._show_call(call):
+                    yield event
+            yield RoundDone(self._spending.rounds, (), judgment, None)
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for output in outputs:
+                    yield output
         self._continue(judgment, ())
 
     async def _judge(
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
-        """Return what happens to the calls; those above the budget are refused."""
+        """Return what happens to the calls; the judge decides within the budget."""
         self._was_limited = self._was_limited or limit is not None
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
@@ -344,7 +365,7 @@ class _Rounds:
     async def _make_calls(
         self, judgment: Judgment, toolset: Toolset
     ) -> AsyncGenerator[ToolOutput, None]:
-        """Make the calls that are made here; yield the outputs in the order of the calls.
+        """Make the calls that run here; yield all outputs in the order of the calls.
 
         While a person is asked, no call is made.
         """
@@ -370,9 +391,9 @@ class _Rounds:
         return limits._replace(batch_seconds=seconds)
 
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
-        """Set the next request, unless the run ends here or the host has to go on.
+        """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last one, its output, and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
@@ -415,7 +436,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return how the run ended, also if one of its tasks was stopped."""
+        """Return the end of the run: its own, or that of a task which was stopped."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -435,6 +456,7 @@ class _Rounds:
 
 
 def _begins_call(event: RunEvent) -> bool:
+    """Say whether an event is the first one of a call."""
     return isinstance(event, ItemAdded) and is_call(event.item)
 
 
@@ -444,9 +466,9 @@ def _refuse(call: Item, why: str) -> ToolResult:
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered.
+    """Return the request that follows `request`: it has the new `items` in its input.
 
-    A tool that had to be called has been called.
+    A tool that had to be called has been called, so it is not required again.
     """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
@@ -457,13 +479,18 @@ def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesR
 async def _remote_refusal(
     request: Item, toolset: Toolset, limit: SpentLimit | None
 ) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
+    """Return why a remote call is denied, None if it is approved.
+
+    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    decides, unless the server asks only because there are rules.
+    """
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    approver = toolset.approver
+    approver = replace(approver, default_rule=approver.remote_default(request))
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)

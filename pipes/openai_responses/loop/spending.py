@@ -1,8 +1,8 @@
 """What a run may take, and what it has taken so far.
 
-A run that a host continues (it makes some calls and asks again with their outputs) goes
-on from what the earlier rounds of the same answer took.
-A task that a run gives away has a budget of its own, and counts for the run, too.
+If the host makes some calls and asks again with their outputs, the new run continues
+from what the earlier rounds of the same answer took. A task that a run delegates has a
+budget of its own, and counts for the run as well.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
     `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit, unless it is the only one; then one
-    response without tools follows. `seconds` are those of the model and of the tools
-    that run here, without the time of people.
+    refused, so that the model hears of the limit; those of an only one are made. In
+    both cases one response without tools follows. `seconds` includes the model and the
+    tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -44,11 +44,11 @@ class EarlierSpending(NamedTuple):
 
 
 class Spending:
-    """The sums of a run against its budget.
+    """What a run has taken so far, compared with its budget.
 
-    `usages` are those of all responses, the earlier rounds together as the first one.
-    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
-    was last taken.
+    `usages` has one entry for each response; all earlier rounds together are the first
+    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
+    it was last taken. `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -76,7 +76,7 @@ class Spending:
             self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
-        """Count a response that is asked for; return its number, from 1."""
+        """Count a response that is requested; return its number, from 1."""
         self.rounds += 1
         return self.rounds
 
@@ -142,20 +142,20 @@ class Spending:
             self._started_at += self._now() - began
 
     def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the model may not call tools, if any."""
+        """Return the limit that keeps a response from calling tools, if any."""
         if number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the calls of a round are refused, if any."""
+        """Return the limit that refuses the calls of a round, if any."""
         is_last_of_many = number == self._budget.rounds > 1
         if is_last_of_many or number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def _spent_limit(self) -> SpentLimit | None:
-        """Return which of time and tokens is used up, also by the run above a task."""
+        """Return which of time and tokens is used up, here or in the run above a task."""
         if self._parent:
             limit = self._parent._spent_limit()
             if limit:
@@ -168,7 +168,7 @@ class Spending:
         return None
 
     def stop(self, ended: RunDone) -> None:
-        """End the run, the run above it and all tasks as soon as their calls have."""
+        """End the run, the run above it and all tasks once their running calls end."""
         if self._parent:
             self._parent.stop(ended)
         else:
@@ -176,5 +176,5 @@ class Spending:
 
     @property
     def stopped(self) -> RunDone | None:
-        """How a run was stopped that belongs to this answer; nothing may go on."""
+        """The end of a run of this answer that was stopped; then none continues."""
         return self._parent.stopped if self._parent else self._stop

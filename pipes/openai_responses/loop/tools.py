@@ -1,11 +1,11 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
-The first approval rule that fits counts. A rule that fits only another name of the tool
-counts, too, if it is stricter. Without an explicit approval a call is denied.
+The first approval rule that matches a tool's name applies. A rule that matches only
+another name of the tool applies as well if it is stricter. A call that needs an approval
+and does not get one is denied.
 
-Every call gets an output. For each failure the model gets one of our sentences; the
-text of an exception goes only to the log, because it may quote what the model must not
-see.
+Every call gets an output. For each failure the model gets one of our messages; the text
+of an exception goes only to the log, because it may quote what the model must not see.
 """
 
 import asyncio
@@ -19,7 +19,6 @@ from collections.abc import (
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.callbacks import ignore_report
@@ -44,6 +43,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -54,20 +57,23 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        strictest = _first_fitting(self.rules, name) or self.default_rule
+        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        strictest = _first_match(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_fitting(rest, other_name) or "auto"
+            other_rule = _first_match(rest, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
         return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
+        """Return the message for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -76,13 +82,13 @@ class Approver:
         try:
             if self.ask and await self.ask(call_id, name, arguments):
                 return None
-        except Exception as error:  # nobody could be asked: no approval
+        except Exception as error:  # the dialog failed, which is no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
         return f"The user did not approve this call of {name}. Continue without it."
 
 
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
+def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return the value of the first pattern that matches a name."""
     for pattern, value in rows:
         if fnmatchcase(name, pattern):
             return value
@@ -92,7 +98,7 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
 class ToolResult(NamedTuple):
     """The result of a tool: an `output` for the model, and a `card`.
 
-    A card holds what the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows with it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -101,7 +107,7 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
+    """The tools of a request, by their own names or by those sent to the API."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -111,12 +117,12 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
+        A tool that passes calls on names another tool in its arguments. Returns None if
+        it names none.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
+        """Say whether a tool waits for a person; then it has no time limit."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
@@ -130,11 +136,11 @@ class CallLimits(NamedTuple):
     batch_seconds: float = 600.0
     characters: int = 100_000
     own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+    """Seconds by patterns of names; the first match replaces both limits above."""
 
     def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
+        """Return the limit that a tool has of its own, if any."""
+        return _first_match(self.own, name)
 
 
 class CallTexts(NamedTuple):
@@ -185,8 +191,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    With a `question`, a call that the host shows to a person, no call is made yet, and
-    none is shown: the run ends, and another one goes on with the person's answer.
+    A `question` is a call that the host shows to a person. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the person's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -194,7 +200,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to go on: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks a person."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -207,8 +213,7 @@ class CallJudge(Protocol):
     def holds_calls(self) -> bool:
         """Whether calls are shown only after the judgment.
 
-        A host that runs every call which it sees must see none that may need an
-        approval.
+        A host that runs every call it sees must not see one before it is approved.
         """
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
@@ -219,8 +224,8 @@ class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
-    for others. Without a `judge` every call is made that the approver allows.
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
+    host. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
@@ -240,18 +245,28 @@ def output_item(call: Item, answer: ToolResult) -> Item:
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
+def tool_error(message: str) -> ToolResult:
+    """Return the result of a failed call, as a message for the model."""
+    return ToolResult(f"Error: {message}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
+    """A call that may run: its tool, and its checked arguments."""
 
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
     via: str = ""
+    """The tool that was called, if that passes the call on."""
+
+
+class _StartedCall(NamedTuple):
+    """A call whose task runs, or waits for its turn."""
+
+    item: Item
+    task: asyncio.Task[ToolResult]
+    has_own_time: bool
+    """Whether the time of the batch does not count for it."""
 
 
 async def run_calls(
@@ -265,44 +280,38 @@ async def run_calls(
     waiting one starts. Closing the generator cancels running calls.
     """
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    started: list[_StartedCall] = []
     try:
-        for call in calls:
-            checked = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], checked))
-            tasks[task] = _has_own_time(checked, toolset.limits)
+        for item in calls:
+            started.append(batch.start(item))
             await asyncio.sleep(0)
-        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
-            if has_own_time:
-                await asyncio.wait([task])
-            else:
-                await batch.wait(task)
-            if not task.done():
-                _cancel(other for other, is_apart in tasks.items() if not is_apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
+        for call in started:
+            await batch.wait(call)
+            if not call.task.done():
+                _cancel(other for other in started if not other.has_own_time)
+            yield call.item, _result_of(call, toolset.limits)
     finally:
-        _cancel(tasks)
+        _cancel(started)
 
 
-def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
-    """Say whether the time of the batch does not count for a call."""
-    if isinstance(call, ToolResult):
-        return False
-    return call.is_interactive or bool(limits.own_seconds(call.name))
+def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
+    """Return the result of a call; an error if the time of the batch is used up."""
+    if call.task.done() and not call.task.cancelled():
+        return call.task.result()
+    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
+    return tool_error(f"{_name(call.item)} {why}")
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
+def _cancel(calls: Iterable[_StartedCall]) -> None:
+    for call in calls:
+        call.task.cancel()
 
 
 class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
+    """The calls of a round.
+
+    One person is asked at a time. Meanwhile the time of the batch stops.
+    """
 
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
@@ -311,16 +320,27 @@ class _Batch:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
+    def start(self, item: Item) -> _StartedCall:
+        """Check a call and start its task."""
+        checked = _check_call(item, self._toolset.tools)
+        task = asyncio.create_task(self.answer(item["call_id"], checked))
+        has_own_time = False
+        if isinstance(checked, _ReadyCall):
+            own_seconds = self._toolset.limits.own_seconds(checked.name)
+            has_own_time = checked.is_interactive or bool(own_seconds)
+        return _StartedCall(item, task, has_own_time)
 
-        The time of a question is added back.
-        """
+    async def wait(self, call: _StartedCall) -> None:
+        """Wait until a call is done or the time of the batch is used up."""
+        task = call.task
+        if call.has_own_time:
+            await asyncio.wait([task])
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
+                # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
                     continue
             else:
@@ -349,9 +369,10 @@ class _Batch:
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return the call that will run, or the result of one that cannot.
+    """Return the call that will run, or the error for the model.
 
-    A tool that passes calls on is checked itself, then the tool that it names.
+    If a tool passes calls on, its own arguments are checked, then those of the tool
+    that it names.
     """
     name = _name(call)
     try:
@@ -377,7 +398,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments fit the tool's schema, else the model's error."""
+    """Return a call whose arguments match the tool's schema, or the error for the model."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -396,7 +417,11 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    """Return the result of a tool.
+
+    A tool that raises SystemExit, or cancels itself, has failed and does not end the
+    run. Only the cancellation of our own task does.
+    """
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
@@ -419,13 +444,19 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 def _cap_output(output: Any, characters: int) -> Any:
     """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+        return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
     return output[:half] + note + output[len(output) - half :]
+
+
+def _cap_part(part: Item, characters: int) -> Item:
+    """Return a part of an output, its text capped."""
+    if "text" not in part:
+        return part
+    return {**part, "text": _cap_output(part["text"], characters)}
 
 
 def _name(call: Item) -> str:

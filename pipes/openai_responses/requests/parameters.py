@@ -11,7 +11,12 @@ from typing import Any
 
 from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, parse_json_object
+from openai_responses.json_input import (
+    JsonObject,
+    JsonTooLarge,
+    json_size,
+    parse_json_object,
+)
 from openai_responses.models.resolve import REASONING_EFFORTS
 
 ANSWER_KEYS = (
@@ -88,6 +93,9 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
 }
 """Fields that Chat Completions has beside the API's objects, and their names there."""
 
+_MAX_FORMAT = 300_000
+"""As `json_size` counts, like the schema of a tool. A user can store a format with a
+model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -179,6 +187,10 @@ def _with_schema(given: dict[str, Any]) -> Any:
 def _read_format(name: str, value: object) -> dict[str, Any]:
     """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
+    try:
+        json_size(form, _MAX_FORMAT)
+    except JsonTooLarge:
+        raise parameter_error(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)

@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools, lower_payload
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import JsonBudget, JsonTooLarge, as_mapping
 from openai_responses.requests.build import SAMPLING, ResponsesRequest
 from openai_responses.requests.tools import tool_identity
 
 _MAX_STORED_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
+_MAX_UNPACKED_TURN = 900_000
+"""Bytes of JSON. The tools and the format of a request are limited to 800,000. What
+repeats itself packs into a thousandth, and each later question sends it unpacked."""
 _MAX_DECLARED_TOOLS = 128
 """Of more the API refuses the whole request: `array_above_max_length` (Tools4AI 16)."""
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
@@ -44,17 +47,26 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        text = json.dumps(self).encode()
+        if len(text) > _MAX_UNPACKED_TURN:
+            return ""
+        packed = b64encode(zlib.compress(text)).decode()
         return packed if len(packed) <= _MAX_STORED_TURN else ""
 
 
-def read_turn(wire: str) -> Turn | None:
+def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
     Earlier versions declared many tools that way. Such a chat resets, with the
-    tools as they are declared now.
+    tools as they are declared now. Raises JsonTooLarge for one that unpacks to more than
+    is stored, or than is left for its chat.
     """
-    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(b64decode(wire), _MAX_UNPACKED_TURN)
+    if unpacker.unconsumed_tail:
+        raise JsonTooLarge
+    unpacked_left.spend(len(text))
+    turn = Turn(*json.loads(text))
     tools = (turn.base or {}).get("tools", ())
     has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
     return None if has_namespaces else turn
@@ -147,22 +159,30 @@ def append_turns(
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
-    items = {
-        name: [item for item in turn.items if item_type(item) in kinds]
-        for name, turn in turns.items()
-    }
+    items: dict[str, list[Item]] = {}
+    added: list[Item] = []
+    for name, turn in turns.items():
+        items[name] = [item for item in turn.items if item_type(item) in kinds]
+        added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        offered = request.tools or ()
-        # A server's fields may be secret, so turns do not store it (`record_turn`).
-        servers = [tool for tool in offered if tool["type"] == "mcp"]
-        fields["tools"] = [*servers, *base["tools"]] or None
-        added = [item for group in items.values() for item in group]
-        declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+        fields |= _base_tools(request, base, added)
     return request.model_copy(update=fields), items
+
+
+def _base_tools(
+    request: ResponsesRequest, base: Item, added: Sequence[Item]
+) -> dict[str, Any]:
+    """Return the tools of the `base`, and a choice among those that are still offered."""
+    offered = request.tools or ()
+    # A server's fields may be secret, so turns do not store it (`record_turn`).
+    servers = [tool for tool in offered if tool["type"] == "mcp"]
+    tools = [*servers, *base["tools"]] or None
+    declared = declared_tools({"tools": tools, "input": added})
+    choice = _allow(request.tool_choice, offered, declared)
+    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:

@@ -232,10 +232,11 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _HttpResponse:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -396,6 +397,13 @@ class _Certificates(NamedTuple):
     context: ssl.SSLContext
 
 
+class EncodedBody(NamedTuple):
+    """A body that is no JSON object, and its media type."""
+
+    content: bytes
+    media_type: str
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
@@ -425,9 +433,9 @@ class Connections:
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any] | None,
+        payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
@@ -435,7 +443,12 @@ class Connections:
         server; to close a response that was read to its end has no effect. A
         redirection is a refusal, because the key would be sent along.
         """
-        body = None if payload is None else await _encode(payload)
+        headers = endpoint.headers()
+        if isinstance(payload, EncodedBody):
+            body: bytes | None = payload.content
+            headers["Content-Type"] = payload.media_type
+        else:
+            body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
@@ -445,13 +458,13 @@ class Connections:
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
-                headers=endpoint.headers(),
+                headers=headers,
                 ssl=self._trusted(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
+                answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if body is None:  # a GET that has nothing to return has failed
                     is_good = response.status == _STATUS_OK

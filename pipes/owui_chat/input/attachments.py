@@ -146,7 +146,7 @@ _UNKNOWN_IMAGE = (
 )
 _LARGE_IMAGE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
-    "smaller. Attach a smaller one."
+    "smaller. Attach a smaller one, of up to 50 megapixels."
 )
 _SVG_AS_TEXT = (
     "The model reads {} as text and cannot see the image. Attach a PNG instead."

@@ -16,6 +16,9 @@ from openai_responses.loop.events import RunDone
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
+METADATA_KEY = "execution_metadata"
+"""The seed's name of what an agent's answer took."""
+
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
@@ -43,6 +46,22 @@ def host_usage(ended: RunDone) -> Chunk:
     return {"usage": counts}
 
 
+def client_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
+
+    The host's form has the tokens of the last response in `prompt_tokens`, from which
+    the page tells how full the context is.
+    """
+    field = host_usage(ended)
+    if ended.usage is not None:
+        sums = {
+            "prompt_tokens": ended.usage.input,
+            "completion_tokens": ended.usage.output,
+        }
+        field["usage"] |= sums
+    return field
+
+
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
@@ -57,6 +76,19 @@ def status_chunk(text: str) -> Chunk:
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
+    """Return the last status line; the host stores an agent's `metadata` with it."""
+    chunk = status_chunk(line)
+    if metadata:
+        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
+    return chunk
+
+
+def metadata_field(ended: RunDone) -> Chunk:
+    """Return the field that holds an agent's metadata; empty if there is none."""
+    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
 def source_chunk(name: str, text: str) -> Chunk:

@@ -31,7 +31,13 @@ from owui_chat.citations import (
 from owui_chat.commentary import closing_commentary
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
-from owui_chat.render.chunks import Chunk, Chunks, error_chunk, host_usage
+from owui_chat.render.chunks import (
+    Chunk,
+    Chunks,
+    client_usage,
+    error_chunk,
+    metadata_field,
+)
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -137,9 +143,9 @@ class ChunkRenderer:
         else:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
-        usage = host_usage(event)
-        if usage:
-            yield {**self.head, "choices": [], **usage}
+        sums = {**client_usage(event), **metadata_field(event)}
+        if sums:
+            yield {**self.head, "choices": [], **sums}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -186,7 +192,8 @@ def completion(
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **host_usage(ended),
+        **client_usage(ended),
+        **metadata_field(ended),
         **error,
     }
 

@@ -38,6 +38,7 @@ from owui_chat.events import (
 from owui_chat.render.chunks import (
     Chunk,
     Chunks,
+    closing_chunk,
     error_chunk,
     host_event,
     host_usage,
@@ -181,7 +182,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            yield status_chunk(closing_line(self._figures(event)))
+            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
@@ -194,11 +195,13 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes."""
+        """Say whether a last line is shown: of a failure only one that counts notes,
+        or that has an agent's metadata.
+        """
         if self._hosted is None:
             return False
         if event.ending.is_failure:
-            return self._notes > 0
+            return self._notes > 0 or bool(event.metadata)
         return not open_calls(event.output)
 
     def _figures(self, event: RunDone) -> AnswerFigures:
@@ -206,9 +209,12 @@ class NativeRenderer:
         return AnswerFigures(
             seconds=self._now() - self._began,
             is_failure=event.ending.is_failure,
+            rounds=event.work.rounds if event.work else 0,
+            tool_calls=event.work.tool_calls if event.work else 0,
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            window_share=event.window_share,
             usage_note=event.usage_note,
         )
 

@@ -28,7 +28,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import ResponseDone, RunDone
+from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.commentary import closing_commentary
@@ -118,6 +118,9 @@ class Recorder:
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
                 yield from self._amend(event)
+            case HiddenMessage():
+                message = _stored_message(event.item)
+                insort(self._pending, (event.output_index, message), key=itemgetter(0))
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
             case RunDone():
@@ -127,6 +130,8 @@ class Recorder:
         """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, HiddenMessage):
+            self._turn[event.output_index] = (event.item, "")
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
             name, _ = self._new_record()
@@ -264,12 +269,17 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if item_type(item) != "message"]
+    before = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     payload = before if before and is_plain else [*before, kept]
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _is_placeholder(item: Item) -> bool:
+    """Say whether an item stands for a message whose end is awaited."""
+    return item_type(item) == "message" and item.get("content") == [UNSHOWN_TEXT]
 
 
 def _stored_message(item: Item) -> Item:

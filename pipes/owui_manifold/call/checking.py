@@ -1,7 +1,7 @@
 """Decides whether and where a call is answered: the one place that refuses a call.
 
-The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
-through it, too.
+The administration's filter may choose the endpoint. It also fetches the tokens of
+Microsoft Entra ID.
 """
 
 from dataclasses import replace
@@ -9,6 +9,7 @@ from dataclasses import replace
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
+from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
@@ -22,10 +23,11 @@ _NO_ENTRA = (
 
 
 async def check_call(call: PipeCall) -> CheckedCall:
-    """Return the call with where and by what it is answered, and what it may set.
+    """Return the call with its endpoint and model, without what it may not set.
 
-    A call that has an account already is answered where that says now. Raises
-    InvalidRequest for what an administrator or the caller has to change.
+    A call that already has an account goes to the endpoint that the account chooses now:
+    after a failure that is the next one. Raises InvalidRequest for what an administrator
+    or the caller has to change.
     """
     if call.account is None:
         call = await _with_account(call)
@@ -41,7 +43,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
-    """Return the call with what the administration's filter decides, if it is active."""
+    """Return the call with its account at the administration's filter, if active."""
     administration = await active_administration(call.host.request)
     if administration is None:
         return call
@@ -54,11 +56,27 @@ def call_facts(call: PipeCall) -> CallFacts:
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=call.caller.model,
+        model=answering_name(call.caller.model, call.config.agent),
+        host_model=call.caller.host_model,
         task=call.caller.task,
         base_url=call.config.valves.BASE_URL,
         has_own_key=bool(call.config.own_key),
+        user_pays=_user_pays(call),
     )
+
+
+def _user_pays(call: PipeCall) -> bool:
+    """Say whether a user's own key pays for a call.
+
+    Whoever has the administrator's headers may be served without a valid key, and so
+    may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
+    """
+    config = call.config
+    if not config.own_key:
+        return False
+    endpoint = build_endpoint(config.valves, config.own_key)
+    is_openais = not endpoint.is_gateway and not endpoint.is_azure
+    return is_openais and not endpoint.extra_headers
 
 
 def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:

@@ -1,8 +1,8 @@
-"""What the valves come to for one call: they are read once, into a `Config`.
+"""The valves as they apply to one call: they are read once, into a `Config`.
 
 The switches of the composer come from the companion filter, in
 `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
-`thinking` (an effort).
+`agent` (true), `thinking` (an effort).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.retries import RetryPolicy
+from owui_manifold.call.agent import add_agents, read_agent_parameters
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
@@ -30,12 +31,14 @@ from shells.json_valve import read_expert_json
 from shells.shell import PIPE_SHELL
 from shells.tool_valves import read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
+from strategies.parameters import StrategyParameters
 
 _Read = TypeVar("_Read")
+_Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
+    """What applies to one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     expert: ExpertSettings
@@ -43,12 +46,13 @@ class Config(NamedTuple):
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
+    """Messages for administrators; the call works without what they name."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error refuses the call (`resolve_call`)."""
+    """The administrator's models and the agents; an error refuses the call
+    (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_seconds: float
@@ -69,6 +73,10 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    agent: StrategyParameters
+    """What AGENT_JSON says."""
+    wants_agent: bool
+    """Whether the switch makes the chat's model an agent."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
 
@@ -85,20 +93,24 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    switched = _read_switches(given, host.get(_FILTER_KEY))
+    wanted = switched.user
     own = _allowed_choices(wanted, valves, is_admin)
+    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    agent = read_agent_parameters(valves.AGENT_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (
         rules.problem,
         timeouts.problem,
         _permission_error(valves),
-        filter_error,
+        switched.problem,
+        *agent.problems,
     )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
@@ -111,7 +123,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
         own_key=own_key,
-        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
+        overrides=_read_or_error(named_models, valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules.rules,
         tool_seconds=timeouts.default,
@@ -126,8 +138,19 @@ def read_config(
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
-        refused=_refused_choices(wanted, own, valves),
+        agent=agent.parameters,
+        wants_agent=switched.agent and may_use_agent,
+        refused=_refused_choices(switched, own, valves, may_use_agent),
     )
+
+
+def named_models(valves: Valves) -> dict[str, ResolvedModel]:
+    """Return the administrator's models and the agents, by the names in MODEL_ID.
+
+    Raises InvalidRequest.
+    """
+    overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON).parameters)
 
 
 def read_expert_settings(valves: Valves) -> ExpertSettings:
@@ -143,9 +166,12 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
+def _read_or_error(
+    read: Callable[[_Source], _Read], source: _Source
+) -> _Read | InvalidRequest:
+    """Return what a valve says, or its error: only calls that need it are refused."""
     try:
-        return read(text)
+        return read(source)
     except InvalidRequest as error:
         return error
 
@@ -191,17 +217,34 @@ _CHOICES: Mapping[str, str] = {
 }
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
+_AGENT_WORD = "agent"
+"""The word for the switch that no user valve stands for."""
 
-def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
-    """Return a user's settings with the composer's switches, and what is wrong."""
+
+class _Switched(NamedTuple):
+    """A user's settings with the composer's switches."""
+
+    user: UserValves
+    agent: bool = False
+    problem: str = ""
+    """The message about switches that cannot be read."""
+
+
+def _read_switches(user: UserValves, given: object) -> _Switched:
+    """Return a user's settings with the composer's switches."""
     if not isinstance(given, Mapping):
-        return user, ""
+        return _Switched(user)
     if given.get("version") != _FILTER_VERSION:
-        return user, _OTHER_FILTER_VERSION
+        return _Switched(user, problem=_OTHER_FILTER_VERSION)
     changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed), ""
+    return _Switched(user.model_copy(update=changed), bool(given.get(_AGENT_WORD)))
+
+
+def _is_permitted(word: str, valves: Valves) -> bool:
+    """Say whether users may change what a word stands for."""
+    return bool({word, "all"} & _permitted_words(valves))
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -214,16 +257,22 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
+def _refused_choices(
+    switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
+) -> list[str]:
+    """Return the settings in which a user's wish and permission differ."""
+    wanted = switched.user
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
         lost.append("API_KEY")
+    if switched.agent and not may_use_agent:
+        lost.append("AGENT")
     return lost
 
 
 def _permission_error(valves: Valves) -> str:
-    known = (*_CHOICES, "all", "nothing")
+    known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
     return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 

@@ -10,6 +10,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.config import Config
 from owui_manifold.call.log import RunLog
@@ -57,7 +58,7 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events beside the answer; a title has no page to show them."""
+    """Return what sends events beside the answer; None if no page shows them."""
     if caller.host_reads and not caller.task:
         return host.event_emitter
     return None
@@ -75,19 +76,19 @@ class PipeCall(NamedTuple):
     threads: ToolThreads
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
-    """What the host tells of who asks."""
+    """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
 
 class CheckedCall(NamedTuple):
-    """A call that may be answered: where, by which model, with what of its body.
+    """A call that may be answered, with its endpoint and model.
 
     Settings that cannot be used have raised InvalidRequest by now (`check_call`).
     """
 
     body: JsonObject
-    """What the caller may set of it."""
+    """Only what the caller may set."""
     messages: list[dict[str, Any]]
     """Those of the body; none if it has no list of them."""
     caller: Caller
@@ -97,16 +98,20 @@ class CheckedCall(NamedTuple):
     model: ResolvedModel
     """What answers it."""
     chosen_model: ResolvedModel
-    """The model that was asked for, which may be switched off."""
+    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
+    model_name: str
+    """The name in MODEL_ID or AGENT_JSON of the model that answers."""
     overrides: Mapping[str, ResolvedModel]
-    """The administrator's models, by their names."""
+    """The administrator's models and the agents, by their names."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
     account: CallAccount | None
+    agent: AgentMode | None
+    """How an agent answers, if one does."""
 
     @property
     def valves(self) -> Valves:
@@ -133,7 +138,12 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     overrides = call.config.overrides
     if isinstance(overrides, InvalidRequest):
         raise overrides
+    parameters = call.config.agent
     chosen = resolve_model(caller.model, overrides)
+    agent = None
+    if not caller.task:
+        switched = call.config.wants_agent
+        agent = find_agent(caller.model, parameters, is_switched=switched)
     ends = call.capabilities.shutdown_dates.get(chosen.id)
     if ends:
         chosen = chosen._replace(facts=chosen.facts._replace(shutdown=ends))
@@ -147,10 +157,12 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         model=successor or chosen,
         chosen_model=chosen,
         model_id=str(call.host.metadata.get("model_id") or caller.host_model),
+        model_name=answering_name(caller.model, parameters),
         overrides=overrides,
         capabilities=call.capabilities,
         log=call.log,
         host=call.host,
         threads=call.threads,
         account=call.account,
+        agent=agent,
     )

@@ -47,30 +47,33 @@ class Valves(BaseModel):
         DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
     MODEL_ID: str = _valve(
-        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
+        "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
+        "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
     ENABLE_WEB_SEARCH: bool = _valve(
         False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+        "Let the model run Python in a billed container at OpenAI, with the files of the "
+        "chat. Its own files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "effort, summary, verbosity, web_search, code_interpreter, agent, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
         "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and in its usage: tokens "
-        "and web searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens, "
+        "web searches and Python's containers only.",
     )
 
     # Key and server
@@ -157,6 +160,14 @@ class Valves(BaseModel):
         '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
 
+    # Agents
+    AGENT_JSON: str = _valve(
+        "",
+        "A JSON object of what the agents do (docs/settings.md lists its keys): "
+        '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
+        "switch *Agent*, except for `model`.",
+    )
+
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = _valve(
         True,
@@ -184,9 +195,8 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that are sent to the model whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI also sends "
-        "their text.",
+        "Attached files that are sent to the model whole, instead of the text that Open "
+        "WebUI retrieves from them: PDFs, or `all` documents.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",

@@ -18,6 +18,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.long_work import run_work
+from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds
@@ -25,6 +26,7 @@ from openai_responses.requests.build import (
     ResponsesRequest,
     build_request,
 )
+from openai_responses.requests.containers import has_new_container
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
@@ -39,13 +41,13 @@ from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     SentContext,
-    ToldInstructions,
+    SentInstructions,
     apply_sent_context,
     change_instructions,
     change_notice,
     find_injected_context,
     model_turns,
-    told_instructions,
+    sent_instructions,
 )
 from owui_chat.messages import (
     ChatPart,
@@ -63,9 +65,26 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
+from owui_manifold.prepare.agent import (
+    agent_defaults,
+    agent_instructions,
+    agent_memories,
+    agent_toolset,
+    check_agent_model,
+    remembered_messages,
+)
 from owui_manifold.prepare.cache_comparison import with_cache_comparison
-from owui_manifold.prepare.files import add_documents, load_stored_images
+from owui_manifold.prepare.files import (
+    add_documents,
+    document_ids,
+    load_stored_images,
+)
 from owui_manifold.prepare.hosted_tools import OfferedTools
+from owui_manifold.prepare.python_files import (
+    PythonFiles,
+    choose_python_files,
+    name_python_files,
+)
 from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
@@ -73,6 +92,7 @@ from owui_manifold.prepare.request import (
     offered_tools,
     request_settings,
 )
+from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 
@@ -88,8 +108,11 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    memory_note: str = ""
+    """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
+    python: PythonFiles = PythonFiles()
     sent: SentContext | None = None
     """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
@@ -117,6 +140,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     stored = await read_stored_chat(call.caller, keys)
     size = count_entries(call.messages, 2) + (stored.size if stored else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    chat = await _with_whole_files(chat)
+    chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
     items = await _history(chat, origin, size)
@@ -127,14 +152,21 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         with_cache_comparison(call, request, stored),
         origin,
         run_limits(call.config.expert, chat.model),
-        call_toolset(call, tools),
+        _toolset(call, tools),
         keys=keys,
         stored=stored,
         sent=chat.sent,
         records=chat.records,
         reason=reason,
-        notices=(tools.notice, svg_notice(chat.parts), cut_notice(chat.parts)),
+        notices=(
+            tools.notice,
+            chat.memory_note,
+            svg_notice(chat.parts),
+            cut_notice(chat.parts),
+            chat.python.notice,
+        ),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        python_files=chat.python.files,
     )
 
 
@@ -142,17 +174,32 @@ def _read_messages(
     call: CheckedCall, sign: Sign | None, stored: StoredChat | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    messages, memory_note = remembered_messages(call.agent, call.messages)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
         lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
+    if call.agent:
+        check_agent_model(call.agent, model)
+        instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
+    return _attach_stored(chat._replace(memory_note=memory_note)), reason
+
+
+def _apply_passes(chat: _Chat) -> _Chat:
+    """Return a chat whose messages have their files, after all passes over it."""
     for change in _PASSES:
         chat = change(chat)
-    return chat, reason
+    return chat
+
+
+def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
+    """Return what runs the calls of a chat."""
+    toolset = call_toolset(call, tools)
+    return agent_toolset(call, call.agent, toolset) if call.agent else toolset
 
 
 def _choose_model(
@@ -162,7 +209,7 @@ def _choose_model(
     question = next(iter(user_messages(parts).values()), None)
     records = stored.records.values() if stored else ()
     choice = choose_auto_model(
-        call.caller.model,
+        call.model_name,
         question.item if question else None,
         tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
@@ -188,6 +235,44 @@ def _attach_stored(chat: _Chat) -> _Chat:
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
+async def _with_whole_files(chat: _Chat) -> _Chat:
+    """Choose the files that code gets; leave out what the host retrieved of them.
+
+    The same holds for documents that the model gets whole.
+    """
+    call = chat.call
+    whole = set[str]()
+    if _sends_documents(chat):
+        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+    if _code_gets_files(chat):
+        user = await user_model(call.caller.user_id)
+        python = await choose_python_files(chat.parts, user)
+        has_row = bool(stored_messages(chat.parts))
+        parts = name_python_files(chat.parts, python.files, at_question_only=has_row)
+        chat = chat._replace(parts=parts, python=python)
+        whole.update(file.file_id for file in python.files)
+    parts, instructions = await without_retrieved_text(
+        chat.parts, chat.instructions, call.host.metadata, whole
+    )
+    return chat._replace(parts=parts, instructions=instructions)
+
+
+def _sends_documents(chat: _Chat) -> bool:
+    """Say whether the model gets documents whole, if the chat has any."""
+    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+
+
+def _code_gets_files(chat: _Chat) -> bool:
+    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
+    endpoint = chat.call.endpoint
+    has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
+    if not has_files_api or chat.tools.choice == "none":
+        return False
+    if not has_new_container(chat.tools.items):
+        return False
+    return any(user.attachments for user in user_messages(chat.parts).values())
+
+
 def _take_directive(chat: _Chat) -> _Chat:
     """Take a wish for the length of this answer out of the question."""
     if not chat.model.facts.verbosity:
@@ -211,7 +296,8 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
+    # The input follows in a later pass; here it only counts whether there is any.
+    items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
@@ -247,18 +333,18 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         if sent_now != SentContext():
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
-    told = _told_instructions(chat, sent)
-    changes = told.changes if told else {}
+    earlier = _sent_instructions(chat, sent)
+    changes = earlier.changes if earlier else {}
     prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
-    if told is None:
+    if earlier is None:
         return chat
     # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
+    change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=told.first)
+    return chat._replace(instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -266,7 +352,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _told_instructions(chat, earlier)
+        told = _sent_instructions(chat, earlier)
         sent = change_instructions(told, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
@@ -275,9 +361,9 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _told_instructions(
+def _sent_instructions(
     chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
+) -> SentInstructions | None:
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
@@ -286,7 +372,7 @@ def _told_instructions(
         for record in chat.records.values()
         if any(is_compaction(item) for item in record.payload)
     }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
 
 
 def _with_turns(
@@ -312,6 +398,14 @@ def _appended(chat: _Chat) -> set[str]:
     return kinds - lowered_kinds(chat.request.repairs)
 
 
+def _place_memories(chat: _Chat) -> _Chat:
+    """Let the chat begin with what an agent remembers from before it."""
+    agent = chat.call.agent
+    if agent is None:
+        return chat
+    return chat._replace(parts=[*agent_memories(agent), *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -321,11 +415,11 @@ def _place_instructions(chat: _Chat) -> _Chat:
 
 
 _PASSES = (
-    _attach_stored,
     _take_directive,
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_memories,
     _place_instructions,
 )
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
@@ -339,7 +433,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+    if _sends_documents(chat) and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
@@ -356,6 +450,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.call.agent:
+        body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body

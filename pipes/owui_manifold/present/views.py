@@ -4,7 +4,7 @@ from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
-from owui_chat.render.chunks import Chunk, error_chunk
+from owui_chat.render.chunks import Chunk, error_chunk, host_usage
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
@@ -26,11 +26,13 @@ def page_view() -> NativeRenderer:
 def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason: an answer that ended early gets a sentence.
+    The page shows no finish_reason, so an answer that ended early gets a message.
     """
     result = completion(ended, *_response_head(caller))
     if not caller.host_reads:
         return result
+    if "usage" in result:
+        result |= host_usage(ended)
     if ended.ending.is_failure:
         result |= error_chunk(ended.ending.sentence)
     if items:

@@ -2,10 +2,20 @@
 
 from typing import NamedTuple
 
-from openai_responses.json_input import JsonObject, as_mapping, count_entries, value_at
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonObject,
+    as_mapping,
+    count_entries,
+    value_at,
+)
 from openai_responses.long_work import run_work
 from openai_responses.repairs.chat_repairs import ChatRepair
-from owui_chat.input.prefix import SentContext, read_sent_context
+from owui_chat.input.prefix import (
+    MAX_UNPACKED_TURNS,
+    SentContext,
+    read_sent_context,
+)
 from owui_chat.storage.output_carrier import output_values
 from owui_chat.storage.records import (
     Record,
@@ -19,6 +29,8 @@ from owui_manifold.host.open_webui import read_chat
 from owui_manifold.store.keys import ChatKeys
 
 _HISTORY = "history"
+_BYTES_OF_AN_ENTRY = 200
+"""Of the tools and settings of a turn."""
 
 
 class StoredChat(NamedTuple):
@@ -36,7 +48,7 @@ class StoredChat(NamedTuple):
     row_values: JsonObject
     """The values in keys of the row; those in answers are the host's to remove."""
     size: int
-    """About how many entries the chat has."""
+    """About how many entries the chat has, with what was packed in it."""
 
 
 async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
@@ -63,14 +75,17 @@ def _parse_chat(
     values = {key: value for key, value in everything.items() if is_pipe_key(key)}
     in_row = {key: value for key, value in values.items() if key not in in_answers}
     own_value = values.get(message_key(message_id))
+    unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
+    sent = read_sent_context(values, keys.unseal, unpacked_left)
+    unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
     return StoredChat(
         messages=messages,
         records=read_records(values, keys.sign),
         repairs=stored_repairs(values.values()),
-        sent=read_sent_context(values, keys.unseal),
+        sent=sent,
         answer_repairs=stored_repairs([own_value]),
         row_values=in_row,
-        size=size,
+        size=size + unpacked // _BYTES_OF_AN_ENTRY,
     )
 
 

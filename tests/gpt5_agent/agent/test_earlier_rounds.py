@@ -10,7 +10,6 @@ import pytest
 
 from agents.host_chat import HostChat
 from agents.sample import (
-    ENDPOINT,
     REPEATED,
     WeatherTool,
     answered,
@@ -637,7 +636,7 @@ def test_yes_for_the_chat_holds_in_later_answers(
         ({}, 1),
         ({"chat": "user/other"}, 2),
         ({"chat": "other/chat"}, 2),
-        ({"endpoint": replace(ENDPOINT, api_key="sk-of-another")}, 2),
+        ({"signing_secret": "sk-of-another"}, 2),
     ],
 )
 def test_yes_for_the_chat_cannot_be_taken_elsewhere(
@@ -711,8 +710,7 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
                 text = json.dumps(chat.output).replace("Bern", "Rome")
                 chat.output = json.loads(text)
             case "account":
-                theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
-                chat.asked = chat.asked._replace(endpoint=theirs)
+                chat.asked = chat.asked._replace(signing_secret="sk-of-another")
             case "chat":
                 chat.asked = chat.asked._replace(chat="user-1/chat-2")
             case "user":
@@ -766,6 +764,39 @@ def test_nobody_is_asked_about_a_call_that_cannot_be_made(
 
     assert chat.questions == []
     assert tool.called == []
+
+
+def test_call_that_needs_the_room_above_the_card_is_shown_there(
+    host_functions: HostFunctions,
+) -> None:
+    """Whole, before the question, on the page alone: no later request has it."""
+    tool = WeatherTool("ask_weather")
+    city = "Bern\n" * 300 + "rm -rf /"
+    called = {**calls("ask_weather", 1), "arguments": json.dumps({"city": city})}
+    chat = asking(host_functions, [reasoning("1"), called], [SAID], tools=[tool])
+
+    run_skipping(chat.say("Weather?"))
+
+    assert tool.called == [{"city": city}]
+    texts = [part["text"] for item in chat.output for part in item.get("content", ())]
+    [shown] = [text for text in texts if "Needs your approval" in text]
+    assert shown.endswith(">     rm -rf /\n> ```")
+    assert "Needs your approval" not in str(chat.provider.asked)
+
+
+def test_nobody_is_asked_about_a_call_that_is_too_long_to_be_shown(
+    host_functions: HostFunctions,
+) -> None:
+    """The model is told to split it."""
+    tool = WeatherTool("ask_weather")
+    long = calls("ask_weather", 1, city="x" * 30_000)
+    chat = asking(host_functions, [reasoning("1"), long], [SAID], tools=[tool])
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.questions == []
+    assert tool.called == []
+    assert "too long to be shown" in str(answered(events))
 
 
 def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -> None:

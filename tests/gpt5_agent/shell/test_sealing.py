@@ -11,6 +11,7 @@ from gpt5_agent.shell.sealing import (
     reveal_secret,
     seal_secret,
     seal_values,
+    signing_secret,
 )
 from openai_responses.errors import InvalidRequest
 
@@ -140,3 +141,36 @@ def test_the_values_of_an_object_are_sealed_one_by_one(
 def test_what_is_no_object_is_sealed_as_a_whole(text: str) -> None:
     """Also what somebody typed wrongly may be a secret."""
     assert reveal_secret(seal_values(text), "EXTRA_HEADERS") == text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "EMPTY",
+        "none",
+        "sk-1234",
+        "sk-no-key-required",
+        "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx1",
+        "<your-openai-api-key>",
+    ],
+)
+def test_placeholder_signs_nothing(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's own secret does: that of its file, else of the process."""
+    for folder in (tmp_path, tmp_path / "not there"):
+        monkeypatch.setenv("PIPELINES_DIR", str(folder))
+
+        secret = signing_secret(key)
+
+        assert len(secret) > 40
+        assert secret == signing_secret("dummy")
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-proj-4fGh7Jk2Lm9Np3Qr5St8Uv", "0123456789abcdef0123456789abcdef"]
+)
+def test_key_that_nobody_guesses_signs(key: str) -> None:
+    """All copies of the pipeline have it."""
+    assert signing_secret(f" {key}") == key

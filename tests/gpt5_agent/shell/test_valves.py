@@ -40,9 +40,18 @@ def test_every_valve_explains_itself() -> None:
 def test_the_help_shows_both_forms_of_overrides() -> None:
     """Text and JSON; and what context is, beside the policy of that name."""
     overrides = PROPERTIES["PROMPT_POLICY_OVERRIDES"]["description"]
-    assert "`Answer in French.`" in overrides
-    assert '`{"tool_preamble_policy": ' in overrides
+    assert "Answer in French." in overrides
+    assert '{"tool_preamble_policy": ' in overrides
     assert "context_gathering_policy" in PROPERTIES["CONTEXT"]["description"]
+
+
+def test_page_shows_quotes_in_place_of_backticks() -> None:
+    """It shows a description as plain text; the docs show it as Markdown."""
+    shown = "".join(drawn["description"] for drawn in PROPERTIES.values())
+
+    assert "`" not in shown
+    assert "Example: \N{LEFT DOUBLE QUOTATION MARK}gpt-5.2-high" in shown
+    assert "`gpt-5.2-high`" in str(Valves.model_fields["MODEL"].description)
 
 
 def test_every_valve_is_a_field_that_the_page_can_draw() -> None:

@@ -210,6 +210,20 @@ def test_client_gets_chunks_of_a_chat_completion() -> None:
     assert finished[-1] == "stop"
 
 
+@pytest.mark.parametrize(("show", "prompt_tokens"), [(on_page, 10), (in_client, 20)])
+def test_usage_of_a_plain_client_is_the_sum_of_all_rounds(
+    show: Any, prompt_tokens: int
+) -> None:
+    """In a stream and in one piece; the page shows how full the last request was."""
+    chunks, view = show(reported(LOOKING, [SAID]))
+
+    [in_stream] = [chunk["usage"] for chunk in chunks if "usage" in chunk]
+    at_once = view.result("c-1", 7, "m")["usage"]
+    for usage in (in_stream, at_once):
+        assert usage["prompt_tokens"] == prompt_tokens
+        assert usage["total_tokens"] == 30
+
+
 @pytest.mark.parametrize("show", [on_page, in_client])
 def test_r27_result_is_complete(show: Any) -> None:
     """The answer alone is its content; thoughts stand apart."""

@@ -1,7 +1,7 @@
 """Calls that a judge refuses, leaves to the host, or puts to a person."""
 
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import Any
 
 import pytest
@@ -236,3 +236,49 @@ def test_call_that_is_taken_up_may_be_asked_about_again() -> None:
     assert shown_calls(events) == ["call_question"]
     assert round_.tools.called == []
     assert round_.model.asked == []
+
+
+class PausedProvider(ScriptedProvider):
+    """Notes whether its time counts."""
+
+    is_paused = False
+
+    @contextmanager
+    def _pause(self) -> Iterator[None]:
+        self.is_paused = True
+        yield
+        self.is_paused = False
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Count no time."""
+        return self._pause()
+
+
+@pytest.mark.parametrize("open_calls", [[], CALLS[:1]])
+def test_time_of_judges_and_tools_is_not_the_model_s(open_calls: list[Item]) -> None:
+    """Of calls that are taken up, too; the model's own time counts."""
+    asks = [] if open_calls else [CALLS[:1]]
+    model = PausedProvider(*asks, [SAID])
+    paused: list[bool] = []
+
+    async def note(arguments: Any) -> str:
+        paused.append(model.is_paused)
+        return "Rain."
+
+    class Noting(Judge):
+        async def judge(self, calls: Sequence[Item]) -> Judgment:
+            paused.append(model.is_paused)
+            return await super().judge(calls)
+
+    async def work() -> None:
+        toolset = Toolset(MemoryTools(get_weather=note), judge=Noting())
+        events = run_rounds(REQUEST, model, toolset, open_calls=open_calls)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, RoundStarted):
+                    assert not model.is_paused
+
+    run_skipping(work())
+
+    assert paused == [True, True]
+    assert not model.is_paused

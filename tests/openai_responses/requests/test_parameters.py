@@ -1,6 +1,7 @@
 """A caller's words, turned into the API's."""
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,18 @@ def test_format_without_a_schema(schema: object) -> None:
     assert given["text"] == {}
     [error] = errors
     assert "json_schema has to be a JSON object" in error
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_format_that_is_too_large(*, packed: bool) -> None:
+    """A user stores it once, with a model or a chat, and each question would send it."""
+    schema: Any = {"schema": {"description": "x" * 300_000}}
+    if packed:
+        schema = json.dumps(schema)
+    body = {"response_format": "json_schema", "json_schema": schema}
+    given, errors = read_parameters(body)
+    assert given["text"] == {}
+    assert errors == ["The setting text.format cannot be sent: it is too large."]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,21 @@
 """What a turn changes is stored and appended, up to what a chat's row and the API take."""
 
+import json
+import zlib
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from openai_responses.digest import hex_digest
+from openai_responses.json_input import JsonBudget, JsonTooLarge
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.turns import append_turns, read_turn, record_turn
+from openai_responses.requests.turns import (
+    Turn,
+    append_turns,
+    read_turn,
+    record_turn,
+)
 
 Item = dict[str, Any]
 KINDS = {"additional_tools", "configuration_update"}
@@ -26,7 +35,7 @@ def test_stored_form_gives_the_turn_back() -> None:
     """Text, tools and lists, as JSON has them."""
     turn = record_turn(request(tools(0, description="é\n")), (), "medium")
     assert turn
-    assert read_turn(turn.wire()) == turn._replace(items=[])
+    assert read_turn(turn.wire(), JsonBudget(10_000)) == turn._replace(items=[])
 
 
 def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
@@ -35,7 +44,7 @@ def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
     turn = record_turn(request([*tools(0), {"type": "tool_search"}, space]), (), None)
     assert turn
 
-    assert read_turn(turn.wire()) is None
+    assert read_turn(turn.wire(), JsonBudget(10_000)) is None
 
 
 @pytest.mark.parametrize(("held", "more", "begins"), [(127, 1, False), (127, 2, True)])
@@ -49,6 +58,26 @@ def test_more_tools_than_a_chat_may_declare(held: int, more: int, begins: bool) 
     assert bool(turn.base) == begins
     _, items = append_turns(asked, {"a": turn} if begins else {"a": first}, KINDS)
     assert items == {"a": []}
+
+
+def test_turn_is_limited_by_what_it_unpacks_to() -> None:
+    """40 MB of one letter pack into 80 kB; each later question would send them."""
+    huge = tools(0, description="x" * 1_000_000)
+    assert record_turn(request(huge), (), None) is None
+
+    packed = zlib.compress(json.dumps(Turn("m", base={"tools": huge})).encode())
+    with pytest.raises(JsonTooLarge):
+        read_turn(b64encode(packed).decode(), JsonBudget(10_000_000))
+
+
+def test_turns_of_a_chat_have_one_budget() -> None:
+    """Many of them, each small in the row, would send as much together."""
+    turn = record_turn(request(tools(0, description="x" * 1000)), (), None)
+    assert turn
+    budget = JsonBudget(1500)
+    assert read_turn(turn.wire(), budget)
+    with pytest.raises(JsonTooLarge):
+        read_turn(turn.wire(), budget)
 
 
 def test_turn_that_is_too_long_is_not_stored() -> None:

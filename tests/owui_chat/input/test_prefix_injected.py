@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.json_input import JsonBudget
 from owui_chat.input.prefix import (
     SentContext,
     apply_sent_context,
@@ -34,7 +35,9 @@ def injected(asked: UserMessage, words: str) -> SentContext:
 def read(wire: object) -> SentContext:
     """What is read of a stored form."""
     sealed = KEYS.seal({"injected": wire}, "a")
-    sent = read_sent_context({message_key("a"): {"sent": sealed}}, KEYS.unseal)
+    sent = read_sent_context(
+        {message_key("a"): {"sent": sealed}}, KEYS.unseal, JsonBudget(9999)
+    )
     return sent.get("a", SentContext())
 
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from calls.sample import arrived_call, chat
+from calls.sample import USER, arrived_call, chat
 from openai_responses.errors import InvalidRequest
-from owui_manifold.call.checking import check_call
-from owui_manifold.call.valves import Valves
+from owui_manifold.call.checking import call_facts, check_call
+from owui_manifold.call.config import read_config
+from owui_manifold.call.valves import UserValves, Valves
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -34,6 +35,36 @@ async def test_unusable_setting_refuses_the_call(
     with pytest.raises(InvalidRequest, match=message):
         await check_call(arrived_call(chat("Hi"), valves))
     assert host.chats.writes == []
+
+
+_HEADERS = {
+    "EXTRA_HEADERS": '{"X-Gateway-Key": "secret"}',
+    "EXPERT_JSON": '{"user_keys_get": "headers"}',
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "pays"),
+    [
+        ({}, True),
+        ({"EXTRA_HEADERS": _HEADERS["EXTRA_HEADERS"]}, True),  # not sent with it
+        (_HEADERS, False),
+        ({"BASE_URL": "https://gateway.example/v1"}, False),
+        ({"BASE_URL": "https://gateway.example", "COMPATIBILITY": "openai"}, False),
+        ({"BASE_URL": "https://us.openai.azure.com/openai/v1"}, False),
+        ({"USER_API_KEYS": "off"}, False),
+    ],
+)
+async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
+    given: dict[str, Any], *, pays: bool
+) -> None:
+    """A word in the place of a key would evade any limit at the administrator's cost."""
+    shared = {"API_KEY": "sk-1", "USER_API_KEYS": "allowed", **given}
+    user = {**USER, "valves": UserValves(API_KEY="dummy")}
+    call = arrived_call(chat("Hi"), Valves.model_validate(shared))
+    config = read_config(call.config.valves, user)
+
+    assert call_facts(call._replace(config=config))["user_pays"] is pays
 
 
 async def test_checked_call_has_what_its_caller_may_set(host: StandInHost) -> None:

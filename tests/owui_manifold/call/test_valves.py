@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
+from owui_manifold.call.config import named_models
 from owui_manifold.call.valves import UserValves, Valves
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
@@ -41,8 +42,9 @@ def test_defaults_are_safe() -> None:
 
 def test_models_that_are_offered_exist() -> None:
     """None of the defaults is an unknown id."""
+    known = named_models(Valves())
     for name in Valves().MODEL_ID.split(","):
-        assert resolve_model(name.strip()).facts.known_family
+        assert resolve_model(name.strip(), known).facts.known_family
 
 
 # ---------------------------------------------------------------- what the page shows

@@ -3,6 +3,7 @@
 import base64
 import sys
 import threading
+from collections.abc import Sequence
 from io import BytesIO
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
@@ -330,10 +331,13 @@ async def test_oldest_pictures_beyond_the_limit_are_left_out(host: StandInHost) 
 class StandInImage:
     """A picture of Pillow, as far as it is used."""
 
-    def __init__(self, file: BytesIO) -> None:
+    width = height = 7000
+
+    def __init__(self, file: BytesIO, formats: Sequence[str]) -> None:
+        assert set(formats) == {"GIF", "JPEG", "PNG", "WEBP"}
         if not file.read().startswith(b"\x89PNG"):
             raise OSError("cannot identify image file")
-        self.size = (9000, 9000)
+        self.size = (self.width, self.height)
 
     def __enter__(self) -> Self:
         """Open it."""
@@ -357,14 +361,25 @@ class StandInImage:
         file.write(JPEG)
 
 
+class HugeImage(StandInImage):
+    """One whose pixels would take 1.5 GB; they are not decoded."""
+
+    width = height = 13_300
+
+    def thumbnail(self, size: tuple[int, int]) -> None:
+        """Decode it."""
+        raise AssertionError(size)
+
+
 @pytest.mark.parametrize(
     ("content", "library", "scaled"),
     [
         (PNG, SimpleNamespace(open=StandInImage), JPEG),
         (PNG, None, b""),
         (WEBP, SimpleNamespace(open=StandInImage), b""),
+        (PNG, SimpleNamespace(open=HugeImage), b""),
     ],
-    ids=["scaled", "no library", "not readable by the library"],
+    ids=["scaled", "no library", "not readable by the library", "too many pixels"],
 )
 async def test_hosts_library_scales_pictures(
     content: bytes,

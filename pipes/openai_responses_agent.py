@@ -1,0 +1,92 @@
+"""
+title: Agent
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model plan, use tools and go on until the question is answered.
+
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
+it imports; the last one has the class Filter.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+# --------------------------------------------------------------------------------------
+# owui_controls.switch
+#
+# What a switch of the composer tells the pipe.
+#
+# Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
+# `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
+# under a key that reaches no other provider. The three filters know nothing else of the
+# pipe.
+# --------------------------------------------------------------------------------------
+
+
+CONTROLS_KEY = "openai_responses"
+"""Where the pipe looks in `__metadata__`."""
+
+CONTROLS_VERSION = 1
+"""The version of what stands there; the pipe reports one that it does not know."""
+
+
+def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
+    """Set one switch for the pipe; a plain HTTP call has no metadata."""
+    if metadata is None:
+        return
+    switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+    switches[name] = value
+
+
+class Switch:
+    """A filter that the page shows as a switch, with a drawing of its own."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self, drawing: str) -> None:
+        """Take the lines of an SVG as the icon."""
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = _line_icon(drawing)
+
+
+def _line_icon(paths: str) -> str:
+    """Return an icon of lines as an address; Open WebUI inverts it on a dark page."""
+    return (
+        "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
+        "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
+        f"stroke-linecap='round' stroke-linejoin='round'>{paths}</svg>"
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_controls.agent
+#
+# The switch in the composer that makes an agent of the model.
+# --------------------------------------------------------------------------------------
+
+
+class Filter(Switch):
+    """A switch for the work of one message; what an agent does, the pipe knows."""
+
+    def __init__(self) -> None:
+        """Draw the icon."""
+        super().__init__(
+            "<path d='M12 8V4m-8 8H2m20 0h-2M9 13v2m6-2v2'/>"
+            "<rect x='4' y='8' width='16' height='12' rx='2'/>"
+        )
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Ask the pipe for an agent; called only while the switch is on."""
+        tell_pipe(__metadata__, "agent", True)
+        return body

@@ -1,0 +1,123 @@
+"""What the request of an agent has that the one of a plain model has not.
+
+All of it is here: the instructions with the policies, the memories, and the tools with
+their guard and their budget. The model of a listed agent is that of AGENT_JSON
+(`call/agent.py`); the rounds run in `run/agent.py`.
+
+With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
+that has begun gets them in a developer message in front of the question, and what it
+was sent before stays (`owui_chat/input/prefix.py`). When the switch is off again, the
+next question says which lines no longer hold.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openai_responses.loop.tools import Toolset
+from openai_responses.models.resolve import ResolvedModel
+from owui_chat.messages import ChatPart, UserMessage
+from owui_manifold.call.agent import AgentMode
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.prepare.hosted_tools import OfferedTools
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import valve_error
+from strategies.guard import GuardedTools
+from strategies.limits import build_budget, build_call_texts
+from strategies.memory import Message, apply_memory_policy, build_memory_items
+from strategies.policy import build_system_instruction, choose_style
+
+_TASK_LIST = (
+    "- For work of several steps write the steps with `create_tasks` before the first "
+    "one. Mark each with `update_task` when you begin it and when it is done: the user "
+    "watches this list."
+)
+_SUB_AGENTS = (
+    "- Give parts of the work that do not need each other to sub-agents with "
+    "`delegate_task`, several in one response. A sub-agent sees nothing of this chat: "
+    "tell it all that it needs."
+)
+_QUESTIONS = (
+    "- If only the user can decide something that changes the result, ask with "
+    "`ask_user`, once, before you do the work that depends on it."
+)
+_HOST_POLICIES: Mapping[str, str] = {
+    "create_tasks": _TASK_LIST,
+    "delegate_task": _SUB_AGENTS,
+    "ask_user": _QUESTIONS,
+}
+"""What an agent is told of Open WebUI's own tools, if it is offered them."""
+
+
+def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
+    """Raise InvalidRequest if the model of a listed agent cannot call tools."""
+    if agent.is_listed and not model.facts.functions:
+        problem = f"AGENT_JSON: the model {model.id} cannot call tools"
+        raise valve_error(problem, PIPE_SHELL, '{"model": "gpt-6.1-sol"}')
+
+
+def agent_instructions(
+    call: CheckedCall,
+    agent: AgentMode,
+    model: ResolvedModel,
+    system_prompt: str,
+    tools: OfferedTools,
+) -> str:
+    """Return the instructions of an agent: who it is, what it does, the policies."""
+    parameters = agent.parameters
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_prompt)
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    style = choose_style(parameters.policy_style, model.family)
+    policy = build_system_instruction(base, parameters.prompt_policy_overrides, style)
+    offered = {str(tool.get("name")) for tool in tools.items}
+    builtin = {name for name in offered if call.host.is_builtin(name)}
+    return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))
+
+
+def _host_policy(builtin: Collection[str]) -> str:
+    """Return the block about those of Open WebUI's own tools that are offered."""
+    lines = [line for name, line in _HOST_POLICIES.items() if name in builtin]
+    if not lines:
+        return ""
+    return "\n".join(["<host_tools>", *lines, "</host_tools>"])
+
+
+def remembered_messages(
+    agent: AgentMode | None, messages: Sequence[Message]
+) -> tuple[Sequence[Any], str]:
+    """Return what the memory policy leaves of a chat, and what to say about it.
+
+    Raises InvalidRequest for an unknown policy.
+    """
+    if agent is None:
+        return messages, ""
+    window = apply_memory_policy(messages, agent.parameters.guide.memory_policy)
+    return window.messages, window.note
+
+
+def agent_memories(agent: AgentMode) -> list[ChatPart]:
+    """Return what an agent remembers from before the chat, as the chat's beginning."""
+    items = build_memory_items(agent.parameters.guide)
+    return [UserMessage(item) for item in items]
+
+
+def agent_defaults(agent: AgentMode) -> dict[str, Any]:
+    """Return the parameters that hold unless the request has its own."""
+    temperature = agent.parameters.guide.temperature
+    return {} if temperature is None else {"temperature": temperature}
+
+
+def agent_toolset(call: CheckedCall, agent: AgentMode, toolset: Toolset) -> Toolset:
+    """Return the tools of a chat under the guard and the budget of an agent.
+
+    A call that failed is not made again with the same arguments.
+    """
+    tools = GuardedTools(toolset.tools)
+    calls = call.valves.MAX_TOOL_CALLS
+    budget = build_budget(agent.parameters)
+    return toolset._replace(
+        tools=tools,
+        judge=tools,
+        budget=replace(budget, calls=calls),
+        texts=build_call_texts(agent.parameters, calls),
+    )

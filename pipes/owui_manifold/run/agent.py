@@ -1,0 +1,249 @@
+"""An agent's answer: rounds of the loop, until the question is answered.
+
+A round is a response of the model with its calls. The tools and their approvals are
+those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
+is the clock, which stands still while people decide, what is shown between the tools,
+and `execution_metadata` at the end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from openai_responses.endings import Ending
+from openai_responses.items import is_call, is_commentary, item_type
+from openai_responses.json_input import JsonObject
+from openai_responses.loop.attempts import Attempts, Limits
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    RunEvents,
+    RunWork,
+)
+from openai_responses.loop.run import (
+    RoundDone,
+    RoundEvent,
+    RoundEvents,
+    RoundStarted,
+    run_rounds,
+)
+from openai_responses.loop.spending import Spending
+from openai_responses.loop.tools import Ask, CallableTools, ToolResult, Toolset
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
+from owui_chat.render.chunks import closing_chunk
+from owui_manifold.call.agent import AgentMode
+from owui_manifold.call.context import page_emitter
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.report import log_metadata
+from strategies.merged_calls import MergingProvider
+
+_STOPPED = Ending("cancelled")
+
+
+class IntermediateTexts:
+    """Decides what is shown of the texts of an agent.
+
+    The answer is the text of the round that calls no tool. If the others are not shown,
+    text that may become one of them is held back until that is known: a model that names
+    the phase of its messages says it at their beginning, with others a call tells. What
+    is hidden is sent to the model again.
+    """
+
+    def __init__(self, *, are_shown: bool) -> None:
+        """Start before the first round."""
+        self._are_shown = are_shown
+        self._may_call = False
+        self._has_called = False
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+
+    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event; rounds themselves are not."""
+        match event:
+            case RoundStarted():
+                self._may_call = event.may_call
+                self._has_called = False
+                self._has_answer = False
+            case RoundDone():
+                return
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._release()
+                yield event
+            case _ if not self._hold(event):
+                yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden."""
+        if not isinstance(event, ItemEvent):
+            return False
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        messages = list(self._held.values())
+        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield messages that are complete as hidden ones."""
+        for index in list(indexes):
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                yield HiddenMessage(index, last.item)
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    """Say whether the events are those of commentary."""
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+async def run_agent(
+    prepared: PreparedRequest,
+    agent: AgentMode,
+    toolset: Toolset,
+    limits: Limits,
+    connections: Connections,
+) -> RunEvents:
+    """Run round after round; ends with exactly one RunDone, which says what they took.
+
+    Of an answer that is stopped the log and the page are told, too.
+    """
+    spending = Spending(toolset.budget)
+    attempts = Attempts(prepared.call.endpoint, connections, limits)
+    rounds = run_rounds(
+        prepared.request,
+        MergingProvider(attempts),
+        _without_people(toolset, spending),
+        spending,
+    )
+    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
+    has_ended = False
+    try:
+        async with aclosing(_shown_events(rounds, texts)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    has_ended = True
+                    yield event._replace(work=_work(spending))
+                else:
+                    yield event
+    finally:
+        if not has_ended:
+            _report_stop(prepared, spending, connections)
+
+
+async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
+    """Yield what people see of the rounds."""
+    async with aclosing(rounds) as events:
+        async for event in events:
+            for shown in texts.show(event):
+                yield shown
+
+
+def _work(spending: Spending) -> RunWork:
+    return RunWork(spending.rounds, spending.calls, spending.seconds)
+
+
+def _report_stop(
+    prepared: PreparedRequest, spending: Spending, connections: Connections
+) -> None:
+    """Tell the log and the page what an answer took that is stopped.
+
+    Nothing is awaited here, because the run is being closed.
+    """
+    work = _work(spending)
+    ended = RunDone(
+        _STOPPED,
+        usage=spending.usage,
+        usages=tuple(spending.usages),
+        work=work,
+    )
+    call = prepared.call
+    metadata = log_metadata(prepared, ended, work)
+    if not call.config.shows_cost:
+        metadata = metadata._replace(price=0.0)
+    emit = page_emitter(call.caller, call.host)
+    if emit:
+        chunk = closing_chunk(metadata.describe(), metadata.wire())
+        connections.do_later(emit(chunk["event"]))
+
+
+def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
+    """Return tools that count no time while a person decides."""
+    approver = toolset.approver
+    ask = approver.ask
+    if ask:
+        approver = replace(approver, ask=_pausing_ask(ask, spending))
+    return toolset._replace(
+        tools=_PausingTools(toolset.tools, spending), approver=approver
+    )
+
+
+def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
+    """Return the way to ask a person that counts no time meanwhile."""
+
+    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        with spending.pause():
+            return await ask(call_id, name, arguments)
+
+    return pausing_ask
+
+
+class _PausingTools:
+    """Tools whose time does not count where it is a person's."""
+
+    def __init__(self, tools: CallableTools, spending: Spending) -> None:
+        self._tools = tools
+        self._spending = spending
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool."""
+        if not self._tools.is_interactive(name):
+            return await self._tools.call(name, arguments)
+        with self._spending.pause():
+            return await self._tools.call(name, arguments)

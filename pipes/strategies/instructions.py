@@ -1,0 +1,27 @@
+"""The instructions of a strategy: who the agent is, its policies, what it may read."""
+
+from collections.abc import Sequence
+
+from strategies.context import ContextSource, format_context
+from strategies.parameters import StrategyParameters
+from strategies.policy import ChosenStyle, build_system_instruction
+
+
+def build_strategy_instructions(
+    parameters: StrategyParameters,
+    style: ChosenStyle,
+    system_text: str,
+    sources: Sequence[ContextSource] = (),
+) -> str:
+    """Return the instructions of a request; `system_text` is that of the chat.
+
+    First comes the guide, then the instruction of the parameters, then the chat's own.
+    The context is the end.
+    """
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(
+        base, parameters.prompt_policy_overrides, style
+    )
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
