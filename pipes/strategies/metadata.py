@@ -19,6 +19,8 @@ class RunMetadata(NamedTuple):
     latency: float
     price: float = 0.0
     usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
@@ -30,6 +32,7 @@ class RunMetadata(NamedTuple):
             usage=self.usage if self.usage.total else None,
             cost=self.price or None,
             notes=notes,
+            window_share=self.window_share,
         )
         return closing_line(figures)
 

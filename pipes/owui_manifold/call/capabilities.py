@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from openai_responses.clock import monotonic_seconds
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
+from owui_manifold.call.uploads import UploadMemory
 
 _MAX_REASONS = 50
 _MAX_REASON_CHARACTERS = 64
@@ -20,6 +21,7 @@ class AccountCapabilities(RecentTexts):
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
         self.repairs = RepairMemory(now)
+        self.uploads = UploadMemory(now)
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 

@@ -246,6 +246,37 @@ async def read_file(
         return None
 
 
+class RetrievedText(NamedTuple):
+    """What the host wrote into a chat of all its sources, and what is to stay of it."""
+
+    sources: str
+    with_template: str
+    kept: str
+    """Empty if nothing stays."""
+    kept_with_template: str
+
+
+async def retrieved_text(
+    sources: list[Any], kept: list[Any], question: str
+) -> RetrievedText:
+    """Return the text of `sources`, as the host wrote it, and that of the `kept` ones.
+
+    These keep their numbers. `question` is for templates that repeat it.
+    """
+    build = _host_name("utils.middleware", "get_source_context")
+    fill = _host_name("utils.task", "rag_template")
+    template = await _host_name("models.config", "Config").get("rag.template")
+    numbers: dict[str, int] = {}
+    whole_text = str(build(sources, numbers)).strip()
+    kept_text = str(build(kept, numbers)).strip()
+    return RetrievedText(
+        sources=whole_text,
+        with_template=str(await fill(template, whole_text, question)),
+        kept=kept_text,
+        kept_with_template=str(await fill(template, kept_text, question)),
+    )
+
+
 _MAX_SIDE_PIXELS = 2048
 """The API itself scales larger pictures down to about that."""
 

@@ -21,7 +21,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunDone, RunWork
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Usage, window_share
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
@@ -69,8 +69,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call = prepared.call
     trace = ended.trace
+    facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+        ending=_explained_ending(ended),
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
@@ -224,6 +227,7 @@ def log_metadata(
         latency=work.seconds,
         price=cost or 0.0,
         usage=ended.usage or Usage(),
+        window_share=ended.window_share,
     )
     prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
     return metadata

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from functools import reduce
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, message_text
+from openai_responses.items import Item, container_ids, message_text
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, RunEvents, Status
 from openai_responses.loop.run import run
@@ -88,6 +88,7 @@ class _RunCounts:
         self._prepared = prepared
         self._account = account
         self._counted = 0
+        self._containers = set[str]()
         self._characters: int | None = 0
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
@@ -103,8 +104,14 @@ class _RunCounts:
             cached=total.cached,
             output=total.output,
         )
-        cost = cost_of_responses(prepared, new, output)
+        cost = cost_of_responses(prepared, new, self._unpaid(output))
         return self._account.count_responses(prepared.request.model, counts, cost)
+
+    def _unpaid(self, output: Sequence[Item]) -> list[Item]:
+        """Return the output without code in a container that was counted before."""
+        unpaid = [i for i in output if i.get("container_id") not in self._containers]
+        self._containers.update(container_ids(unpaid))
+        return unpaid
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count a response that is stopped before its end."""
