@@ -279,7 +279,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     assert "Bern,3" in note
     assert "](/api/v1/files" not in note
     output = json.dumps(await stored_output(tab, turn))
-    assert "secret.csv is not there. Error: It belongs to somebody" in output
+    assert "secret.csv is not there. Error: It belongs to someone else" in output
     stored = await admin.call("GET", "/api/v1/files/?content=false")
     assert "lake.html.gz" not in json.dumps(stored)
 
