@@ -582,6 +582,7 @@ async def test_its_own_tools_end_with_it(
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
     valves = pipeline.valves.model_dump() | {"SANDBOX": True}
     pipeline.valves = pipeline.Valves(**valves)
     choice = {"type": "function", "function": {"name": "python_execute"}}
@@ -689,8 +690,10 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     parameter: str,
     metadata: Json | None,
     valves: Json,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
     for name, value in valves.items():
         setattr(pipeline.valves, name, value)
     sim.faults.append(refuse_parameter(parameter))

@@ -17,6 +17,8 @@ from openai_responses.json_input import parse_json_object
 SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
+UNREADABLE_SECRET = _SEALED_PREFIX
+"""Stands for a secret that cannot be read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"

@@ -12,7 +12,7 @@ from openai_responses.json_input import JsonObject, as_mapping
 from openai_responses.loop.tools import Approval, ApprovalRules, Approver
 from openai_responses.requests.replay import remote_name
 
-_APPROVED_BY_NOBODY = "never"
+_UNASKED = "never"
 
 
 def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
@@ -59,7 +59,7 @@ def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Ap
     for server in servers:
         if server.get("server_label") == label:
             setting = server.get("require_approval")
-    if setting == _APPROVED_BY_NOBODY:
+    if setting == _UNASKED:
         return "auto"
-    unasked = _tool_names(as_mapping(setting).get(_APPROVED_BY_NOBODY)) or ()
+    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
     return "auto" if request.get("name") in unasked else "ask"
