@@ -10,7 +10,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
 from owui_manifold.call.agent import answering_name
-from owui_manifold.call.callers import permitted_call
+from owui_manifold.call.callers import permitted_agent, permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.host.open_webui import active_administration, identity_headers
@@ -39,7 +39,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
     if config.valves.AUTH == "entra_id" and not config.own_key:
         call, endpoint = await _with_entra_token(call, endpoint)
     endpoint = await _with_identity(call, endpoint)
-    return await permitted_call(resolve_call(call, endpoint))
+    return await permitted_agent(await permitted_call(resolve_call(call, endpoint)))
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
