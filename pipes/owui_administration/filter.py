@@ -99,7 +99,8 @@ class Filter:
         if limits.is_admin:
             unknown_names = await self._names.problem(rules, entries)
             limits.problems = (*limits.problems, unknown_names)
-        return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
+        telemetry = Telemetry(facts, self._words)
+        return Account(limits, telemetry, self._tokens, endpoints, entries)
 
     async def inlet(
         self,

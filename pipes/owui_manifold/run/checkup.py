@@ -4,7 +4,7 @@ An administrator sends `/check` to any model of the pipe. The answer is made her
 small requests like those of a chat.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -18,11 +18,14 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
+from owui_manifold.prepare.tasks import task_model
+from owui_manifold.run.setup_check import finding, setup_lines
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
@@ -40,6 +43,7 @@ _CHECK_ADVICE = {
     "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
     "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
 }
+_TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -64,7 +68,14 @@ class _Diagnostics:
     Nothing is sent twice: a failure is what is looked for.
     """
 
-    def __init__(self, call: CheckedCall, connections: Connections) -> None:
+    def __init__(
+        self,
+        call: CheckedCall,
+        connections: Connections,
+        endpoints: Sequence[EndpointCheck] = (),
+    ) -> None:
+        self._call = call
+        self._endpoints = endpoints
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -81,9 +92,11 @@ class _Diagnostics:
         host = self._endpoint.host
         name = self._model.name
         yield f"The setup of this pipe, tested with {name} at {host}:\n"
+        for line in await setup_lines(self._call):
+            yield line
         yield await self._models_line()
         complaint = await self._complaint()
-        yield _finding("A small request", "The model answers.", complaint)
+        yield finding("A small request", "The model answers.", complaint)
         if complaint:
             return
         works = "Answers can be streamed."
@@ -95,13 +108,32 @@ class _Diagnostics:
         for tool in self._hosted:
             only = {"tools": [tool], "tool_choice": "none"}
             tries.append((tool["type"], works, only))
+        titles = task_model(self._call)
+        if titles.id != self._model.id:
+            works = f"{titles.name} answers."
+            complaint = await self._complaint(model=titles.id)
+            yield finding("TASK_MODEL", works, complaint, _TASK_ADVICE)
         for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
             name = more.get("tools", [{}])[0].get("server_label") or kind
-            yield _finding(name, works, await self._complaint(**more), advice)
+            yield finding(name, works, await self._complaint(**more), advice)
+        async for line in self._endpoint_lines():
+            yield line
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
-        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
+        yield finding("Earlier reasoning", "The API left nothing out.", lost)
+
+    async def _endpoint_lines(self) -> AsyncGenerator[str, None]:
+        """Yield what each entry of ENDPOINTS_JSON says to a small request."""
+        for number, check in enumerate(self._endpoints, 1):
+            what = f"Entry {number} of ENDPOINTS_JSON"
+            if check.call is None:
+                yield finding(what, "", check.problem)
+                continue
+            model = check.call.model.name
+            works = f"{model} answers at {check.call.endpoint.host}."
+            other = _Diagnostics(check.call, self._connections)
+            yield finding(what, works, await other._complaint())
 
     async def _models_line(self) -> str:
         try:
@@ -109,13 +141,13 @@ class _Diagnostics:
         except ResponsesError as error:
             what = "The list of models"
             if error.status in (404, 405, 501):
-                return _finding(what, "This server lists no models.", "")
+                return finding(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
             return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
-        return _finding("The key", "It is accepted, for all models listed.", "")
+        return finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
         """Return what stands against a small request; nothing when it is answered.
@@ -129,7 +161,8 @@ class _Diagnostics:
 
     async def _try(self, **more: Any) -> str:
         asked = {"stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
+        asked.setdefault("model", self._model.id)
+        request = ResponsesRequest(input=[_PING], **asked)
         remedy = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
@@ -141,12 +174,6 @@ class _Diagnostics:
         if ended.ending.kind in ("completed", "incomplete"):
             return remedy
         return advised_ending(ended.ending, PIPE_SHELL).sentence
-
-
-def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
-    if not complaint:
-        return f"- ✅ **{what}**: {works}"
-    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
 def is_check_command(call: CheckedCall) -> bool:
@@ -161,10 +188,15 @@ def last_user_text(call: CheckedCall) -> str:
 
 
 def run_diagnostics(
-    call: CheckedCall, connections: Connections
+    call: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[EndpointCheck] = (),
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
-    return stream_lines(_Diagnostics(call, connections).lines())
+    """Tell the findings of a check; raises InvalidRequest for unusable settings.
+
+    `endpoints` are the entries of ENDPOINTS_JSON.
+    """
+    return stream_lines(_Diagnostics(call, connections, endpoints).lines())
 
 
 async def stream_lines(
