@@ -107,7 +107,7 @@ class Filter:
         telemetry = Telemetry(facts, self._words)
         return Account(limits, telemetry, self._tokens, endpoints, entries)
 
-    async def inlet(
+    async def inlet(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
         body: JsonObject,
         __user__: JsonObject | None = None,
