@@ -48,6 +48,7 @@ from owui_chat.input.prefix import (
     model_turns,
     sent_instructions,
 )
+from owui_chat.input.summary import take_summary
 from owui_chat.messages import (
     ChatPart,
     UserMessage,
@@ -97,6 +98,8 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    summary: str = ""
+    """What Open WebUI tells of the part of the chat that it leaves out."""
     memory_note: str = ""
     """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
@@ -213,6 +216,13 @@ def _attach_stored(chat: _Chat) -> _Chat:
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+def _take_summary(chat: _Chat) -> _Chat:
+    """Take the host's summary of the chat out of the instructions."""
+    rows = chat.stored.messages if chat.stored else {}
+    instructions, summary = take_summary(chat.instructions, rows)
+    return chat._replace(instructions=instructions, summary=summary)
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -347,6 +357,14 @@ def _place_memories(chat: _Chat) -> _Chat:
     return chat._replace(parts=[*agent_memories(agent), *chat.parts])
 
 
+def _place_summary(chat: _Chat) -> _Chat:
+    """Let the chat begin with the host's summary of what is left out of it."""
+    if not chat.summary:
+        return chat
+    first = UserMessage(text_message("user", chat.summary))
+    return chat._replace(parts=[first, *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -357,10 +375,12 @@ def _place_instructions(chat: _Chat) -> _Chat:
 
 _PASSES = (
     _attach_stored,
+    _take_summary,
     _take_directive,
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_summary,
     _place_memories,
     _place_instructions,
 )
