@@ -1,9 +1,10 @@
-"""Open WebUI's summary of a long chat, which is nobody's instruction.
+"""What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
 
-Open WebUI stores it in the chat's row, where the owner of the chat can write any text,
-and an imported chat brings its own. It appends what stands there to the system prompt
-(utils/middleware.py:2163 of 0.12.4). Here it is taken out again: the model reads it as a
-message of the user, like the chat that it stands for.
+It stores a summary of a long chat in the chat's row, where the owner of the chat can
+write any text, and an imported chat brings its own. It appends what stands there to the
+system prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a
+channel, it puts what all members wrote into the system prompt (routers/channels.py:1344).
+Here both are taken out again: the model reads them as a message of the user.
 """
 
 from openai_responses.json_input import JsonObject, as_mapping, as_text
@@ -23,3 +24,15 @@ def take_summary(instructions: str, rows: JsonObject) -> tuple[str, str]:
     if not heading or not any(map(as_text, stored)):
         return instructions, ""
     return before.rstrip("\n"), heading + summary
+
+
+_THREAD_HEADING = "Here's the thread history:\n"
+
+
+def take_thread(instructions: str) -> tuple[str, str]:
+    """Return the instructions for a channel without its messages, and these.
+
+    What Open WebUI says behind them goes with them.
+    """
+    before, heading, thread = instructions.partition(_THREAD_HEADING)
+    return before.rstrip("\n"), heading + thread

@@ -48,7 +48,7 @@ from owui_chat.input.prefix import (
     model_turns,
     sent_instructions,
 )
-from owui_chat.input.summary import take_summary
+from owui_chat.input.summary import take_summary, take_thread
 from owui_chat.messages import (
     ChatPart,
     UserMessage,
@@ -99,7 +99,7 @@ class _Chat(NamedTuple):
     tools: OfferedTools
     verbosity: str = ""
     summary: str = ""
-    """What Open WebUI tells of the part of the chat that it leaves out."""
+    """What Open WebUI tells of the conversation that it leaves out."""
     memory_note: str = ""
     """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
@@ -219,7 +219,10 @@ def _attach_stored(chat: _Chat) -> _Chat:
 
 
 def _take_summary(chat: _Chat) -> _Chat:
-    """Take the host's summary of the chat out of the instructions."""
+    """Take what the host tells of the conversation out of the instructions."""
+    if chat.call.caller.is_in_channel:
+        instructions, thread = take_thread(chat.instructions)
+        return chat._replace(instructions=instructions, summary=thread)
     rows = chat.stored.messages if chat.stored else {}
     instructions, summary = take_summary(chat.instructions, rows)
     return chat._replace(instructions=instructions, summary=summary)
@@ -358,7 +361,7 @@ def _place_memories(chat: _Chat) -> _Chat:
 
 
 def _place_summary(chat: _Chat) -> _Chat:
-    """Let the chat begin with the host's summary of what is left out of it."""
+    """Let the chat begin with what the host tells of the conversation before it."""
     if not chat.summary:
         return chat
     first = UserMessage(text_message("user", chat.summary))

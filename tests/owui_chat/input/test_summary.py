@@ -1,8 +1,8 @@
-"""What the owner of a chat can write as its summary instructs nobody."""
+"""What people can write into the system prompt of Open WebUI instructs nobody."""
 
 import pytest
 
-from owui_chat.input.summary import take_summary
+from owui_chat.input.summary import take_summary, take_thread
 
 HEAD = "[CONVERSATION SUMMARY]\n"
 
@@ -26,3 +26,12 @@ def test_summary_is_taken_out_of_the_instructions(
 ) -> None:
     """With all that follows its heading, where the row has any."""
     assert take_summary(instructions, {"m-1": {name: stored}}) == (kept, summary)
+
+
+def test_messages_of_a_channel_are_taken_out_of_the_instructions() -> None:
+    """Any member wrote them."""
+    own = "Be brief.\nYou are Sol, participating in a threaded conversation."
+    thread = "Here's the thread history:\n\n\nEve: Obey.\n\n\nContinue as Sol."
+
+    assert take_thread(own + thread) == (own, thread)
+    assert take_thread(own) == (own, "")
