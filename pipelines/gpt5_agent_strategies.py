@@ -383,6 +383,8 @@ class ToolKind(NamedTuple):
     """Answers cite what it found."""
     fee: float = 0
     """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -453,6 +455,9 @@ _KINDS = (
         },
         least={"container": {"type": "auto"}},
         include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
     ),
     ToolKind(
         "image_generation",
@@ -582,6 +587,18 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 def call_fee(item: JsonObject) -> float:
     """Return the US dollars that a call of a hosted tool costs beside its tokens."""
     return maker_of(item).fee if kind_of(item).is_call else 0
+
+
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -2091,6 +2108,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 
@@ -2101,7 +2129,10 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
+    """Return the cost of a run: its responses, searches and containers of code.
+
+    None if it is unknown.
+    """
     cost = 0.0
     for usage in usages:
         tokens = _cost_of_tokens(usage, facts, today)
@@ -2110,7 +2141,8 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(call_fee(item) for item in output)
+    items = list(output)
+    return cost + sum(call_fee(item) for item in items) + container_fees(items)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -6959,7 +6991,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str
@@ -7010,7 +7042,8 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
+    `window_share` is how full the model's context window is, in percent.
     `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
@@ -7022,6 +7055,7 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    window_share: int = 0
     work: RunWork | None = None
     metadata: JsonObject = MappingProxyType({})
 
@@ -7620,7 +7654,7 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
+        """Show a delta; the next one of the same part needs no search for its item."""
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
@@ -7744,7 +7778,7 @@ def _has_fields(item: Item) -> bool:
 
 
 def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
+    """Return an item without ids that are not texts, because ids are keys here."""
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
@@ -7773,7 +7807,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
+    """Return how many items the API left out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -7784,11 +7818,15 @@ def _removals(transformations: object) -> Mapping[str, int]:
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
-    Another client cancelled it: after our own cancellation no answer is read.
+    One that is `cancelled` was cancelled by another client: after our own cancellation
+    no answer is read.
     """
     details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+    if status == "incomplete":
+        return ending_of_incomplete(as_text(details.get("reason")))
+    if status == "cancelled":
+        return ending_of_incomplete(status)
+    return COMPLETED
 
 
 # --------------------------------------------------------------------------------------
@@ -8644,6 +8682,13 @@ class _Certificates(NamedTuple):
     context: ssl.SSLContext
 
 
+class EncodedBody(NamedTuple):
+    """A body that is no JSON object, and its media type."""
+
+    content: bytes
+    media_type: str
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
@@ -8673,7 +8718,7 @@ class Connections:
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any] | None,
+        payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
@@ -8683,7 +8728,12 @@ class Connections:
         server; to close a response that was read to its end has no effect. A
         redirection is a refusal, because the key would be sent along.
         """
-        body = None if payload is None else await _encode(payload)
+        headers = endpoint.headers()
+        if isinstance(payload, EncodedBody):
+            body: bytes | None = payload.content
+            headers["Content-Type"] = payload.media_type
+        else:
+            body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
@@ -8693,7 +8743,7 @@ class Connections:
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
-                headers=endpoint.headers(),
+                headers=headers,
                 ssl=self._trusted(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
@@ -11049,6 +11099,8 @@ class AnswerFigures(NamedTuple):
     """US dollars; None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
     """What explains a large number of tokens."""
 
@@ -11066,6 +11118,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     if figures.usage:
         parts.append(_tokens(figures.usage))
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share} % full")
     if figures.cost is not None:
         parts.append(format_money(figures.cost))
     if figures.notes:
@@ -11073,6 +11127,10 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and nobody needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -14186,6 +14244,7 @@ class NativeRenderer:
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            window_share=event.window_share,
             usage_note=event.usage_note,
         )
 
@@ -14353,7 +14412,7 @@ def _clean_part(part: object) -> object:
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
-# Who asks: what both shells are told by Open WebUI.
+# Who asks, as Open WebUI says it to both shells.
 # --------------------------------------------------------------------------------------
 
 
@@ -14368,8 +14427,8 @@ class ChatCaller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
+    """Whether the host reads a stream. It takes any true value of `stream` for true
+    (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -14394,7 +14453,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 """The numbers that `logging` has for them."""
 
-_LONGEST_LINE = 4000
+_MAX_LINE = 4000
 
 
 class AnswerLog:
@@ -14405,7 +14464,7 @@ class AnswerLog:
     """
 
     def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Write nothing yet."""
+        """Begin; `secrets` are removed from every line."""
         self.run_id = run_id
         self._secrets = tuple(secrets)
 
@@ -14420,21 +14479,21 @@ class AnswerLog:
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
-        Long text is cut: an exception of a tool may say anything.
+        Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
-        """Write what may be of interest."""
+        """Write a line of level INFO."""
         self.line("INFO", text)
 
     def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
+        """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Take a line that holds no secret and no line break."""
+        """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError
 
 
@@ -14452,15 +14511,15 @@ def comma_list(text: str) -> list[str]:
 
 
 _MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
 
 
 def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
     if not unknown:
         return ""
     shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
@@ -14472,9 +14531,8 @@ def unknown_words(
 #
 # A valve that holds a JSON object with documented keys.
 #
-# One such valve replaces many fields that hardly anybody changes. Its keys are checked
-# one by one: a key with an invalid value falls back to its default, and the rest still
-# holds.
+# One such valve replaces many fields that are rarely changed. Its keys are checked one by
+# one: a key with an invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -14523,6 +14581,7 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
 
 
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    """Say whether a form accepts the value of one key."""
     try:
         form.model_validate({key: value})
     except ValidationError:
@@ -14533,7 +14592,7 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 # --------------------------------------------------------------------------------------
 # shells.shell
 #
-# Which of the two shells speaks: their messages differ in nothing else.
+# The two shells by their names: the rest of their messages is the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -14547,7 +14606,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
+        """Where its valves are, as a part of a sentence."""
         return f"the valves of this {self.noun}"
 
 
@@ -14563,11 +14622,11 @@ PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
 
 
 _PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
+"""In pro mode several passes make one answer, and nothing is sent in between."""
 
 
 class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that both have, in seconds."""
+    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -14589,7 +14648,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        is_pro = model.pro or "-pro" in model.id
+        least = _PRO_SILENCE if is_pro else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),
@@ -14601,10 +14661,10 @@ class TimeoutSettings(BaseModel):
 # --------------------------------------------------------------------------------------
 # shells.valve_messages
 #
-# What administrators are told about valves, for pipe and agents.
+# Messages about valves for administrators, for pipe and agents.
 #
-# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-# the name of its valve, which both shells share, and the place where a shell has it.
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
 # --------------------------------------------------------------------------------------
 
 
@@ -14625,7 +14685,7 @@ _EXAMPLES: Mapping[SettingName, str] = {
 
 
 def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
+    """Return what an administrator can do about a failure; empty if nothing."""
     settings = fault.settings
     if not settings:
         return ""
@@ -14661,21 +14721,22 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
+    """Return the sentence that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
     """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # --------------------------------------------------------------------------------------
 # shells.tool_valves
 #
-# The valves that say which tools may run, and for how long, for pipe and agents.
+# The valves about approvals and time limits of tools, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -14695,18 +14756,18 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 class ReadRules(NamedTuple):
-    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+    """The rules of TOOL_APPROVAL, and the message about an error in them."""
 
     rules: ApprovalRules
     problem: str = ""
 
 
 def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, one a line or comma.
+    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
+    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    cannot be read may have been meant to deny any tool, so a person is asked about all
+    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
@@ -14723,7 +14784,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
 
 
 def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
+    """Return the approval that a word stands for; an empty one means `ask`."""
     return _ANSWERS.get(word.lower())
 
 
@@ -14732,17 +14793,17 @@ _DEFAULT_TIMEOUT = 120.0
 
 
 class ReadTimeouts(NamedTuple):
-    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
 
     default: float
-    """The limit of a tool that no pattern fits."""
+    """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
     problem: str = ""
 
 
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
@@ -14766,7 +14827,7 @@ def _read_timeout(word: str) -> float | None:
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Parsed | None]
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
+    """Return the values by patterns of names, and the first invalid entry."""
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -14796,7 +14857,7 @@ _MIN_THRESHOLD = 1000
 
 
 def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above so many tokens.
+    """Return the `context_management` that compacts a chat above this many tokens.
 
     None for 0, and at Azure, which does not have it.
     """
@@ -14814,7 +14875,7 @@ def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]]
 
 
 class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
+    """The valves about the server that both shells have, without secrets."""
 
     BASE_URL: str
     ORGANIZATION: str
@@ -14854,7 +14915,10 @@ def endpoint_of_valves(
     headers: Mapping[str, str],
     token: str = "",
 ) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=api_key,
@@ -14872,7 +14936,7 @@ def endpoint_of_valves(
 # --------------------------------------------------------------------------------------
 # shells.failures
 #
-# What people and the log are told of an answer that failed, for pipe and agents.
+# Reports an answer that failed, to people and to the log, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -14883,8 +14947,8 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         log.warn(f"nothing was sent: {message}")
     else:
         message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
-            "an administrator the error id."
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)
@@ -14923,7 +14987,10 @@ _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 
 def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    """Return the ids by which OpenAI's support finds an answer, for the log.
+
+    After a safety stop the notice names a `review_target`.
+    """
     notice = trace.error.notice
     ids = [f"request id {trace.request_id}"]
     if trace.response_id:
@@ -14954,10 +15021,10 @@ def with_error_id(log: AnswerLog, message: str) -> str:
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
-# What callers may set beside their chat, by the words of `caller_may_set`.
+# The messages about `caller_may_set`: what callers may set besides their chat.
 #
-# The words differ: the pipe closes what is the administrator's, the agents open what a
-# request needs. What administrators are told is the same.
+# The words differ: in the pipe they open what is otherwise the administrator's, in the
+# agents any key of a request. The messages are the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -14967,7 +15034,7 @@ _SETTING = "caller_may_set"
 def unknown_permissions(
     words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
+    """Return the message about words that have no effect; empty if there are none."""
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
@@ -14976,8 +15043,8 @@ def left_out_line(
 ) -> str:
     """Return the line of the log about settings that a request may not have.
 
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
+    `left_out` has the shown text of each name. Each name is logged once per caller: a
+    client sends the same settings again and again.
     """
     new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
     if not new:
@@ -15060,12 +15127,14 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.metadata
 #
-# What an answer took: the seed's `execution_metadata`.
+# The figures of an answer: the seed's `execution_metadata`.
 # --------------------------------------------------------------------------------------
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
+    unknown, `latency` in seconds.
+    """
 
     strategy: str
     model: str
@@ -15075,6 +15144,8 @@ class RunMetadata(NamedTuple):
     latency: float
     price: float = 0.0
     usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
@@ -15086,6 +15157,7 @@ class RunMetadata(NamedTuple):
             usage=self.usage if self.usage.total else None,
             cost=self.price or None,
             notes=notes,
+            window_share=self.window_share,
         )
         return closing_line(figures)
 
@@ -15297,11 +15369,11 @@ MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class StrategyParameters:
-    """What a strategy is to do.
+    """What a strategy has to do.
 
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
-    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
-    0 is no limit. At a limit the model answers with what it has.
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
     """
 
     model: str = ""
@@ -15316,7 +15388,7 @@ class StrategyParameters:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, whatever was asked for."""
+        """The number of rounds that may call tools, within its range."""
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 
@@ -15425,8 +15497,7 @@ class StrategySettings(BaseModel):
 # --------------------------------------------------------------------------------------
 # strategies.guard
 #
-# Decides whether a call may be made: a known tool, valid arguments, no repeated
-# failure.
+# Checks calls before they are made: tool, arguments, and no repeated failure.
 #
 # The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
 # and a model that reads one can correct itself.
@@ -15499,7 +15570,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -15522,7 +15593,7 @@ class GuardedTools:
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is the same for calls with the same effect."""
+        """Return a text that is equal for calls with the same checked arguments."""
         checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
@@ -15541,7 +15612,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the text about the first value that is no option; empty without one."""
+    """Return the error of the first value that is not an option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
@@ -15572,7 +15643,7 @@ def _option_text(value: Any) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.limits
 #
-# The budget of a strategy, and what the model reads when it is used up.
+# The budget of a strategy, and the texts for the model when it is used up.
 #
 # The texts about rounds and failures are the seed's
 # (docs/reference/pipelines-server.md, "Texts for the model").
@@ -15580,11 +15651,11 @@ def _option_text(value: Any) -> str:
 
 
 MAX_CALLS = 1000
-"""Of one answer; 30 rounds of many calls at once stay below it."""
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
 
 
 def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return how much an answer may take."""
+    """Return the limits of an answer."""
     return Budget(
         rounds=parameters.rounds,
         calls=MAX_CALLS,
@@ -15684,7 +15755,7 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 
 
 def _has_tool_images(message: Message) -> bool:
-    """Say whether a message begins as that of the host with the pictures of tools."""
+    """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
     first = content[0] if isinstance(content, list) and content else content
     text = first.get("text") if isinstance(first, Mapping) else first
@@ -15782,7 +15853,7 @@ class _MergedCalls:
         self._dropped: set[int] = set()
 
     def check(self, event: RunEvent) -> RunEvent | None:
-        """Return what is passed on of an event; None for one of a dropped call."""
+        """Return the event to pass on, None for one of a dropped call."""
         if not isinstance(event, ItemEvent):
             return event
         match event:
@@ -15977,9 +16048,11 @@ class _MessageParts:
 
     @property
     def is_shown(self) -> bool:
+        """Whether any part of the message was shown."""
         return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what can be shown after more text has come."""
         yield from self._show_spans(self._parser.feed(text))
 
     def close(self) -> Iterator[RunEvent]:
@@ -20558,6 +20631,7 @@ def _build_metadata(
         latency=spending.seconds,
         price=price or 0.0,
         usage=spending.total_usage,
+        window_share=window_share(spending.last_usage, model.facts),
     )
 
 
@@ -21106,6 +21180,8 @@ def _header_text(text: str) -> str:
 SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
+UNREADABLE_SECRET = _SEALED_PREFIX
+"""Stands for a secret that cannot be read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
@@ -22654,6 +22730,109 @@ def _select_fields(
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.server_access
+#
+# What the valves may reach on the Pipelines server, by a variable of its environment.
+#
+# The server lets anybody change the valves who can reach its port, also a page in the
+# browser of somebody who can: it answers pages of every origin and wants no key. So a
+# valve that starts a program or names a file or a variable of the server is inactive
+# unless the server itself allows it, where no request can.
+# --------------------------------------------------------------------------------------
+
+
+ACCESS_VARIABLE = "GPT5_AGENT_ALLOW"
+
+_ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
+"""What an empty valve would use as well."""
+_SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
+_HEADERS = "EXTRA_HEADERS"
+_FILES = ("PRESETS_DIR", "CA_BUNDLE")
+_WHEELS = "wheels"
+
+
+class UsableValves(NamedTuple):
+    """Valves without what the server does not allow, and what is inactive."""
+
+    valves: Valves
+    problems: tuple[str, ...] = ()
+
+
+def usable_valves(valves: Valves) -> UsableValves:
+    """Return the valves as the environment of this server allows them."""
+    allowed = comma_list(os.environ.get(ACCESS_VARIABLE, ""))
+    changed: dict[str, Any] = {}
+    inactive: list[str] = []
+    if valves.SANDBOX and "SANDBOX" not in allowed:
+        changed["SANDBOX"] = False
+        inactive.append("SANDBOX")
+    options = read_sandbox_options(valves)
+    if options.wheels.strip() and _WHEELS not in allowed:
+        without = options.model_copy(update={_WHEELS: ""})
+        changed["SANDBOX_OPTIONS"] = without.model_dump_json()
+        inactive.append(_WHEELS)
+    for name in _FILES:
+        if getattr(valves, name).strip() and name not in allowed:
+            changed[name] = ""
+            inactive.append(name)
+    for name in _SECRETS:
+        secret = _usable_secret(getattr(valves, name), name, allowed)
+        if secret != getattr(valves, name):
+            changed[name] = secret
+    headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
+    if headers != valves.EXTRA_HEADERS:
+        changed[_HEADERS] = headers
+    inactive += [name for name in changed if UNREADABLE_SECRET in str(changed[name])]
+    problems = tuple(_inactive_valve(valves, name) for name in inactive)
+    return UsableValves(valves.model_copy(update=changed), problems)
+
+
+def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
+    """Return a secret, or what cannot be read in place of a reference.
+
+    The path of a file is used as it is compared, so that no `..` leads elsewhere.
+    """
+    kind, _, named = stored.strip().partition(":")
+    named = named.strip()
+    if kind == "file":
+        named = os.path.normpath(named)
+    elif kind != "env":
+        return stored
+    reference = f"{kind}:{named}"
+    patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
+    is_allowed = any(fnmatchcase(reference, pattern) for pattern in patterns)
+    return reference if is_allowed else UNREADABLE_SECRET
+
+
+def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
+    """Return EXTRA_HEADERS with each of its values as it may be used."""
+    headers = parse_json_object(stored)
+    if headers is None:
+        return _usable_secret(stored, _HEADERS, allowed)
+    usable: dict[str, Any] = {}
+    for name, value in headers.items():
+        usable[name] = value
+        if isinstance(value, str):
+            usable[name] = _usable_secret(value, _HEADERS, allowed)
+    return stored if usable == headers else json.dumps(usable)
+
+
+def _inactive_valve(valves: Valves, name: str) -> str:
+    """Return the message about a valve; references are quoted, as they are no secrets."""
+    entry = name
+    stored = getattr(valves, name, "")
+    if name in _SECRETS:
+        entry = stored.strip()
+    elif name == _HEADERS:
+        entry = "env:NAME"
+    return (
+        f"{name} is inactive, because this server does not allow it. An administrator "
+        f"of the server can add `{entry}` to its environment variable "
+        f"{ACCESS_VARIABLE}, and restart it."
+    )
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.pipeline
 #
 # The story of a question, from the Pipelines server's call to the last piece.
@@ -22738,16 +22917,17 @@ class Pipeline:
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
         expert = read_expert_settings(self.valves)
+        usable = usable_valves(self.valves)
         question = AgentInput(
             strategy=model_id,
             messages=messages,
             body=self._select_keys(body, expert.settings.caller_may_set, caller, log),
-            valves=self.valves,
+            valves=usable.valves,
             expert=expert.settings,
             can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
-            notices=self._find_notices(expert, log),
+            notices=self._find_notices(usable, expert, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
         )
@@ -22776,7 +22956,7 @@ class Pipeline:
 
     def _sign(self) -> Sign:
         """Return what signs the context."""
-        secret = signing_secret(read_api_key(self.valves))
+        secret = signing_secret(read_api_key(usable_valves(self.valves).valves))
         return signer(secret, "gpt5_agent context")
 
     def _select_keys(
@@ -22795,9 +22975,11 @@ class Pipeline:
             log.warn(line)
         return kept
 
-    def _find_notices(self, expert: ExpertReading, log: AgentLog) -> tuple[str, ...]:
+    def _find_notices(
+        self, usable: UsableValves, expert: ExpertReading, log: AgentLog
+    ) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
-        messages = find_valve_problems(self.valves, expert)
+        messages = [*usable.problems, *find_valve_problems(self.valves, expert)]
         unknown_keys = find_unknown_keys(expert.settings.caller_may_set)
         if unknown_keys:
             messages.append(unknown_keys)

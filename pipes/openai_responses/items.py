@@ -100,6 +100,18 @@ def call_fee(item: JsonObject) -> float:
     return maker_of(item).fee if kind_of(item).is_call else 0
 
 
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
+
+
 def is_call(item: JsonObject) -> bool:
     """Say whether our side has to answer `item`."""
     return item.get("type") in _CALLS

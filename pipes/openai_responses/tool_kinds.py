@@ -52,6 +52,8 @@ class ToolKind(NamedTuple):
     """Answers cite what it found."""
     fee: float = 0
     """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -122,6 +124,9 @@ _KINDS = (
         },
         least={"container": {"type": "auto"}},
         include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
     ),
     ToolKind(
         "image_generation",

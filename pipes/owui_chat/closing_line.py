@@ -20,6 +20,8 @@ class AnswerFigures(NamedTuple):
     """US dollars; None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
     """What explains a large number of tokens."""
 
@@ -37,6 +39,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     if figures.usage:
         parts.append(_tokens(figures.usage))
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share} % full")
     if figures.cost is not None:
         parts.append(format_money(figures.cost))
     if figures.notes:
@@ -44,6 +48,10 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and nobody needs to know."""
 
 
 def _duration(seconds: float) -> str:

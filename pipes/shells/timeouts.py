@@ -6,11 +6,11 @@ from openai_responses.models.resolve import ResolvedModel
 from openai_responses.transport.connections import Timeouts
 
 _PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
+"""In pro mode several passes make one answer, and nothing is sent in between."""
 
 
 class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that both have, in seconds."""
+    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -32,7 +32,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        is_pro = model.pro or "-pro" in model.id
+        least = _PRO_SILENCE if is_pro else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),

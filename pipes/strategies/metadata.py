@@ -1,4 +1,4 @@
-"""What an answer took: the seed's `execution_metadata`."""
+"""The figures of an answer: the seed's `execution_metadata`."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,9 @@ from owui_chat.closing_line import AnswerFigures, closing_line
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
+    unknown, `latency` in seconds.
+    """
 
     strategy: str
     model: str
@@ -17,6 +19,8 @@ class RunMetadata(NamedTuple):
     latency: float
     price: float = 0.0
     usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
@@ -28,6 +32,7 @@ class RunMetadata(NamedTuple):
             usage=self.usage if self.usage.total else None,
             cost=self.price or None,
             notes=notes,
+            window_share=self.window_share,
         )
         return closing_line(figures)
 

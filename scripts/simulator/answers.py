@@ -40,6 +40,7 @@ from simulator.scenarios.scenario import (
 )
 from simulator.sealing import make_response_id, serialize_value
 from simulator.tokens import PromptCache, is_to_be_compacted
+from simulator.uploads import UploadShelf
 from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
     PromptCount,
@@ -96,6 +97,7 @@ class Responder:
         self._cache = PromptCache()
         self._records = PromptRecords()
         self.containers = ContainerClock()
+        self.uploads = UploadShelf()
         self._count = 0
         self._attempts: Counter[bytes] = Counter()
         self.faults: list[RefusedPart | FailedStart] = []
@@ -106,6 +108,7 @@ class Responder:
         self._cache.forget()
         self._records.forget()
         self.containers.forget()
+        self.uploads.forget()
         self._attempts.clear()
         self.faults.clear()
         self._failed.clear()
@@ -114,6 +117,8 @@ class Responder:
         """Return the answer to a body or raise the refusal."""
         request, replay = validate_request(body, asker)
         self.containers.check(body, request.items, self._clock())
+        tools = request.configuration.tools
+        self.uploads.check(tools, asker.account, self._clock())
         scenario, options = choose_scenario(request, asker)
         if self._is_to_be_refused(body, options):
             status = options.number("status") or 500

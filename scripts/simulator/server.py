@@ -18,6 +18,7 @@ from simulator.files import container_file
 from simulator.models import MODELS
 from simulator.refusals import Refusal, refuse_overload
 from simulator.storage import ResponseStore, StoredResponse, read_start_position
+from simulator.uploads import UploadShelf
 
 WAIT_SECONDS = 60.0
 """Seconds that a test waits for something that must happen; a machine may be busy."""
@@ -74,6 +75,11 @@ class Simulator:
         return self._shelf.ids()
 
     @property
+    def uploads(self) -> UploadShelf:
+        """The files that were uploaded."""
+        return self._responder.uploads
+
+    @property
     def faults(self) -> list[RefusedPart | FailedStart]:
         """What is to be refused or to fail: see :mod:`simulator.faults`."""
         return self._responder.faults
@@ -127,6 +133,7 @@ class Simulator:
             app.router.add_post(base, self._post_response)
             app.router.add_get(f"{base}/{{response}}", self._get_response)
             app.router.add_post(f"{base}/{{response}}/cancel", self._cancel_response)
+            app.router.add_post(base.replace("/responses", "/files"), self._post_file)
         app.router.add_get("/v1/models", self._get_models)
         content = "/v1/containers/{container}/files/{file}/content"
         app.router.add_get(content, self._get_content)
@@ -183,6 +190,22 @@ class Simulator:
         record.finished = True
         record.ended_at = self._clock()
         return reply
+
+    async def _post_file(self, request: web.Request) -> web.Response:
+        """Keep an uploaded file; it is no entry of `requests`."""
+        form = await request.post()
+        fields = {name: text for name, text in form.items() if isinstance(text, str)}
+        file = form.get("file")
+        try:
+            account = find_account(request.headers)
+            if not isinstance(file, web.FileField):
+                raise Refusal("Missing required parameter: 'file'.", param="file")
+            content = file.file.read()
+            now = self._clock()
+            kept = self.uploads.add(account, file.filename, content, fields, now)
+        except Refusal as refusal:
+            return web.json_response(refusal.body(), status=refusal.status)
+        return web.json_response(kept.wire())
 
     async def _refuse_url(self, request: web.Request) -> web.Response:
         text = f"Invalid URL ({request.method} {request.path})"

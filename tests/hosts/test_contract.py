@@ -62,6 +62,7 @@ PROMISED = {
     "utils.middleware:get_citation_source_from_tool_result": (
         "(tool_name, tool_params, tool_result, tool_id)"
     ),
+    "utils.middleware:get_source_context": "(sources, source_ids)",
     "utils.middleware:process_tool_result": (
         "async (request, tool_function_name, tool_result, tool_type, direct_tool,"
         " metadata, user)"
@@ -72,6 +73,7 @@ PROMISED = {
     "utils.middleware:terminal_event_handler": (
         "async (tool_function_name, tool_function_params, tool_result, event_emitter)"
     ),
+    "utils.task:rag_template": "async (template, context, query)",
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",

@@ -279,7 +279,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     assert "Bern,3" in note
     assert "](/api/v1/files" not in note
     output = json.dumps(await stored_output(tab, turn))
-    assert "secret.csv is not there. Error: It belongs to somebody" in output
+    assert "secret.csv is not there. Error: It belongs to someone else" in output
     stored = await admin.call("GET", "/api/v1/files/?content=false")
     assert "lake.html.gz" not in json.dumps(stored)
 
@@ -370,12 +370,8 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
         await shown.goto(f"{page.user.url}/c/{turn.chat_id}")
         await shown.get_by_text("May python_execute be called?").first.wait_for()
         await page.screenshot(PICTURES / "agent-question.png")
-        block = await page.answers.last.locator("pre code").inner_text()
-        assert [line.strip() for line in block.splitlines()] == [
-            "python_execute",
-            "code:",
-            *LONG_CODE.splitlines(),
-        ]
+        last_line = page.answers.last.locator(".cm-line").last
+        assert (await last_line.inner_text()).strip() == LONG_CODE.splitlines()[-1]
         assert len(chat_bodies(simulator)) == 1
 
         await shown.get_by_text("Allow", exact=True).first.click()

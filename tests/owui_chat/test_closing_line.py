@@ -47,6 +47,8 @@ def test_duration_is_in_the_units_that_people_use(seconds: float, said: str) -> 
         (AnswerFigures(3, cost=0.00123), "Finished in 3 s · $0.0012"),
         (AnswerFigures(3, cost=0.046), "Finished in 3 s · $0.046"),
         (AnswerFigures(3, cost=12.345), "Finished in 3 s · $12.35"),
+        (AnswerFigures(3, window_share=50), "Finished in 3 s"),
+        (AnswerFigures(3, window_share=51), "Finished in 3 s · context 51 % full"),
         (
             AnswerFigures(3, notes=1, usage_note="about 5,000 tokens describe 9 tools"),
             "Finished in 3 s · 1 note · about 5,000 tokens describe 9 tools",

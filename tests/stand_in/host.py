@@ -296,6 +296,25 @@ class ToolResults:
         return f"/api/v1/files/{self.files.add(content, 'image', user.id)}/content"
 
 
+def get_source_context(
+    sources: list[Json], source_ids: Json | None = None, include_content: bool = True
+) -> str:
+    """Return the sources as the host writes them (utils/middleware.py)."""
+    numbers = {} if source_ids is None else source_ids
+    text = ""
+    for source in sources:
+        for words, meta in zip(source["document"], source["metadata"], strict=True):
+            number = numbers.setdefault(meta["source"], len(numbers) + 1)
+            name = source["source"].get("name")
+            text += f'<source id="{number}" name="{name}">{words}</source>\n'
+    return text
+
+
+async def rag_template(template: str, context: str, query: str) -> str:
+    """Return the text around the sources (utils/task.py)."""
+    return template.replace("{{CONTEXT}}", context).replace("{{QUERY}}", query)
+
+
 def host_request() -> SimpleNamespace:
     """The host's request, which knows the addresses of its routes."""
 
@@ -401,7 +420,10 @@ class StandInHost:
             terminal_event_handler=self.results.tell_terminal,
             get_citation_source_from_tool_result=self.results.sources,
             store_tool_result_image=self.results.store,
+            get_source_context=get_source_context,
         )
+        self.settings.values["rag.template"] = "Use:\n{{CONTEXT}}\n"
+        self.provide("utils.task", rag_template=rag_template)
 
     def provide(self, module: str, **names: Any) -> None:
         """Let a module of the host have these names and no others."""

@@ -64,7 +64,9 @@ class Upstream:
         assert request.transport
         self.connections.add(request.transport.get_extra_info("peername"))
         self.requests.append(request)
-        body = await request.json() if request.can_read_body else None
+        is_form = request.content_type == "multipart/form-data"
+        has_json = request.can_read_body and not is_form
+        body = await request.json() if has_json else None
         self.bodies.append(body)
         try:
             answer = await self._answer(request)

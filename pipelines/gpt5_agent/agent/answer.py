@@ -48,7 +48,7 @@ from openai_responses.loop.run import (
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, add_usage, cost_of_run
+from openai_responses.models.usage import Usage, add_usage, cost_of_run, window_share
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -407,4 +407,5 @@ def _build_metadata(
         latency=spending.seconds,
         price=price or 0.0,
         usage=spending.total_usage,
+        window_share=window_share(spending.last_usage, model.facts),
     )

@@ -41,7 +41,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str
@@ -92,7 +92,8 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
+    `window_share` is how full the model's context window is, in percent.
     `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
@@ -104,6 +105,7 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    window_share: int = 0
     work: RunWork | None = None
     metadata: JsonObject = MappingProxyType({})
 

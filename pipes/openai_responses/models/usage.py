@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
-from openai_responses.items import Item, call_fee
+from openai_responses.items import Item, call_fee, container_fees
 from openai_responses.json_input import as_mapping, as_text
 from openai_responses.models.facts import ModelFacts, ModelPrices
 
@@ -76,6 +76,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 
@@ -86,7 +97,10 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
+    """Return the cost of a run: its responses, searches and containers of code.
+
+    None if it is unknown.
+    """
     cost = 0.0
     for usage in usages:
         tokens = _cost_of_tokens(usage, facts, today)
@@ -95,7 +109,8 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(call_fee(item) for item in output)
+    items = list(output)
+    return cost + sum(call_fee(item) for item in items) + container_fees(items)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"

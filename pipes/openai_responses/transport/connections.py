@@ -397,6 +397,13 @@ class _Certificates(NamedTuple):
     context: ssl.SSLContext
 
 
+class EncodedBody(NamedTuple):
+    """A body that is no JSON object, and its media type."""
+
+    content: bytes
+    media_type: str
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
@@ -426,7 +433,7 @@ class Connections:
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any] | None,
+        payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
@@ -436,7 +443,12 @@ class Connections:
         server; to close a response that was read to its end has no effect. A
         redirection is a refusal, because the key would be sent along.
         """
-        body = None if payload is None else await _encode(payload)
+        headers = endpoint.headers()
+        if isinstance(payload, EncodedBody):
+            body: bytes | None = payload.content
+            headers["Content-Type"] = payload.media_type
+        else:
+            body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
@@ -446,7 +458,7 @@ class Connections:
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
-                headers=endpoint.headers(),
+                headers=headers,
                 ssl=self._trusted(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),

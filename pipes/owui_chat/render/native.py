@@ -214,6 +214,7 @@ class NativeRenderer:
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            window_share=event.window_share,
             usage_note=event.usage_note,
         )
 

@@ -24,7 +24,7 @@ _CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_f
 
 
 def _tool_words() -> Iterator[str]:
-    """Yield the words that open tools: their types, and fields of these."""
+    """Yield the words that open tools: types, and fields as `type.field`."""
     for kind in TOOL_KINDS.values():
         for name in kind.types:
             yield name

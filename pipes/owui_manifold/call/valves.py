@@ -58,7 +58,8 @@ class Valves(BaseModel):
     )
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+        "Let the model run Python in a billed container at OpenAI, with the files of the "
+        "chat. Its own files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model generate images; each is billed and stored."
@@ -71,8 +72,8 @@ class Valves(BaseModel):
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and in its usage: tokens "
-        "and web searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens, "
+        "web searches and Python's containers only.",
     )
 
     # Key and server
@@ -194,9 +195,8 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that are sent to the model whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI also sends "
-        "their text.",
+        "Attached files that are sent to the model whole, instead of the text that Open "
+        "WebUI retrieves from them: PDFs, or `all` documents.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",

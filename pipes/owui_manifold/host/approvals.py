@@ -16,8 +16,8 @@ def build_approver(
 ) -> Approver:
     """Return who decides about the calls of a request.
 
-    The rules of the valve come first; for other tools the host's own mode counts. The
-    host's `ask_user` only asks a question.
+    The rules of TOOL_APPROVAL come first; other tools follow the host's own mode. The
+    host's `ask_user` needs no approval, because it only asks a question.
     """
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if host.is_builtin("ask_user"):
@@ -55,7 +55,7 @@ _SHOWN_HALF = 2000
 def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
-    Arguments cannot end the block of code: in JSON no line begins with their text.
+    Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF

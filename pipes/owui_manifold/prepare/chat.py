@@ -26,6 +26,7 @@ from openai_responses.requests.build import (
     ResponsesRequest,
     build_request,
 )
+from openai_responses.requests.containers import has_new_container
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
@@ -74,8 +75,17 @@ from owui_manifold.prepare.agent import (
     remembered_messages,
 )
 from owui_manifold.prepare.cache_comparison import with_cache_comparison
-from owui_manifold.prepare.files import add_documents, load_stored_images
+from owui_manifold.prepare.files import (
+    add_documents,
+    document_ids,
+    load_stored_images,
+)
 from owui_manifold.prepare.hosted_tools import OfferedTools
+from owui_manifold.prepare.python_files import (
+    PythonFiles,
+    choose_python_files,
+    name_python_files,
+)
 from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
@@ -83,6 +93,7 @@ from owui_manifold.prepare.request import (
     offered_tools,
     request_settings,
 )
+from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 
@@ -104,6 +115,7 @@ class _Chat(NamedTuple):
     """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
+    python: PythonFiles = PythonFiles()
     sent: SentContext | None = None
     """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
@@ -131,6 +143,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     stored = await read_stored_chat(call.caller, keys)
     size = count_entries(call.messages, 2) + (stored.size if stored else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    chat = await _with_whole_files(chat)
+    chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
     items = await _history(chat, origin, size)
@@ -152,8 +166,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             chat.memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),
+            chat.python.notice,
         ),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        python_files=chat.python.files,
     )
 
 
@@ -163,6 +179,7 @@ def _read_messages(
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, summary = _take_conversation(call, stored, instructions)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -173,10 +190,24 @@ def _read_messages(
         check_agent_model(call.agent, model)
         instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    chat = chat._replace(memory_note=memory_note)
+    chat = chat._replace(memory_note=memory_note, summary=summary)
+    return _attach_stored(chat), reason
+
+
+def _take_conversation(
+    call: CheckedCall, stored: StoredChat | None, instructions: str
+) -> tuple[str, str]:
+    """Return the instructions without what the host tells there of the conversation."""
+    if call.caller.is_in_channel:
+        return take_thread(instructions)
+    return take_summary(instructions, stored.messages if stored else {})
+
+
+def _apply_passes(chat: _Chat) -> _Chat:
+    """Return a chat whose messages have their files, after all passes over it."""
     for change in _PASSES:
         chat = change(chat)
-    return chat, reason
+    return chat
 
 
 def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
@@ -218,14 +249,42 @@ def _attach_stored(chat: _Chat) -> _Chat:
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
-def _take_summary(chat: _Chat) -> _Chat:
-    """Take what the host tells of the conversation out of the instructions."""
-    if chat.call.caller.is_in_channel:
-        instructions, thread = take_thread(chat.instructions)
-        return chat._replace(instructions=instructions, summary=thread)
-    rows = chat.stored.messages if chat.stored else {}
-    instructions, summary = take_summary(chat.instructions, rows)
-    return chat._replace(instructions=instructions, summary=summary)
+async def _with_whole_files(chat: _Chat) -> _Chat:
+    """Choose the files that code gets; leave out what the host retrieved of them.
+
+    The same holds for documents that the model gets whole.
+    """
+    call = chat.call
+    whole = set[str]()
+    if _sends_documents(chat):
+        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+    if _code_gets_files(chat):
+        user = await user_model(call.caller.user_id)
+        python = await choose_python_files(chat.parts, user)
+        has_row = bool(stored_messages(chat.parts))
+        parts = name_python_files(chat.parts, python.files, at_question_only=has_row)
+        chat = chat._replace(parts=parts, python=python)
+        whole.update(file.file_id for file in python.files)
+    parts, instructions = await without_retrieved_text(
+        chat.parts, chat.instructions, call.host.metadata, whole
+    )
+    return chat._replace(parts=parts, instructions=instructions)
+
+
+def _sends_documents(chat: _Chat) -> bool:
+    """Say whether the model gets documents whole, if the chat has any."""
+    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+
+
+def _code_gets_files(chat: _Chat) -> bool:
+    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
+    endpoint = chat.call.endpoint
+    has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
+    if not has_files_api or chat.tools.choice == "none":
+        return False
+    if not has_new_container(chat.tools.items):
+        return False
+    return any(user.attachments for user in user_messages(chat.parts).values())
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -251,7 +310,8 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
+    # The input follows in a later pass; here it only counts whether there is any.
+    items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
@@ -377,8 +437,6 @@ def _place_instructions(chat: _Chat) -> _Chat:
 
 
 _PASSES = (
-    _attach_stored,
-    _take_summary,
     _take_directive,
     _restore_outputs,
     _build_flat,
@@ -398,7 +456,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+    if _sends_documents(chat) and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None

@@ -16,7 +16,7 @@ from owui_chat.input.attachments import (
     part_or_note,
     question_index,
 )
-from owui_chat.messages import Attachment, ChatPart, UserMessage
+from owui_chat.messages import Attachment, ChatPart, UserMessage, user_messages
 from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
 from owui_manifold.host.open_webui import (
@@ -58,6 +58,21 @@ async def add_documents(
                     read.append(part_or_note(document, is_asked=is_asked))
             result[index] = part.with_content([*read, *part.content])
     return result
+
+
+def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
+    """Return the host's ids of the documents that `add_documents` adds.
+
+    A document whose message tells neither name nor type is not known before it is read.
+    """
+    ids = set[str]()
+    for message in user_messages(parts).values():
+        for file in message.attachments:
+            kind = document_type(file.name, file.content_type)
+            is_wanted = kind == PDF_TYPE or (bool(kind) and wanted == "all")
+            if is_wanted and not file.is_image:
+                ids.add(file.file_id)
+    return ids
 
 
 async def _read_document(

@@ -194,7 +194,7 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    is_usual = 0 < len(text) <= _MAX_REMEMBERED
     tools, lines = (
         _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
     )
@@ -204,7 +204,7 @@ def called_tools(
     return [put_under_rules(tool, rules) for tool in taken]
 
 
-_LONGEST_REMEMBERED = 50_000
+_MAX_REMEMBERED = 50_000
 """Characters of tools that are remembered: those of some fifty usual ones."""
 
 

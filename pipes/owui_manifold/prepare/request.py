@@ -37,6 +37,7 @@ from owui_manifold.prepare.hosted_tools import (
     hosted_tools,
     offer_tools,
 )
+from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.prepare.remote_rules import rule_without_rules
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
@@ -72,6 +73,8 @@ class PreparedRequest(NamedTuple):
     """
     cites: bool = False
     """Whether its tools give sources."""
+    python_files: Sequence[PythonFile] = ()
+    """The files of the chat that its code gets."""
 
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:

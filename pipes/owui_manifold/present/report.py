@@ -1,4 +1,4 @@
-"""What the log and the current user are told about a run: its request and its end."""
+"""Reports the request and the end of a run, to the log and to the user."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunDone, RunWork
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Usage, window_share
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
@@ -69,8 +69,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call = prepared.call
     trace = ended.trace
+    facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+        ending=_explained_ending(ended),
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
@@ -120,7 +123,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools."""
+    """Return the note that tools explain many input tokens of a chat's first answer."""
     request = prepared.request
     usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
@@ -136,7 +139,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 
 
 def _explained_ending(ended: RunDone) -> Ending:
-    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    """Return how a run ended; if nothing is shown of its answer, with the reason."""
     ending = ended.ending
     output = ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
@@ -159,7 +162,7 @@ def _is_seen(item: Item) -> bool:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    """Return what the caller or the user chose and is not sent, and errors in it."""
     call = prepared.call
     config = call.config
     if call.caller.task:
@@ -170,7 +173,11 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
+    """Log which items the API left out of the input.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
     if not removed:
         return
     is_intended = removed.keys() <= {"turn_boundary"}
@@ -220,6 +227,7 @@ def log_metadata(
         latency=work.seconds,
         price=cost or 0.0,
         usage=ended.usage or Usage(),
+        window_share=ended.window_share,
     )
     prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
     return metadata

@@ -24,6 +24,7 @@ from owui_manifold.present.notices import notices_of
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import check_limits, counted_run
+from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.answer_records import AnswerRecords
 from owui_manifold.store.artifacts import ArtifactStore
 from owui_manifold.store.writers import (
@@ -46,6 +47,11 @@ async def answer_events(
     their reason is for the log alone.
     """
     check_limits(prepared)
+    uploads = ChatUploads(prepared, connections)
+    copying = uploads.status_line()
+    if copying:
+        yield Status(copying)
+    prepared = await uploads.request_with_files()
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
@@ -61,6 +67,8 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
+                if event.ending.is_failure:
+                    uploads.forget()
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)

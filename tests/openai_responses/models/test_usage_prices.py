@@ -7,7 +7,7 @@ import pytest
 from openai_responses.items import Item
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, cost_of_run
+from openai_responses.models.usage import Usage, cost_of_run, window_share
 
 PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)
 FACTS = resolve_model("our-model").facts._replace(prices=PRICES)
@@ -47,16 +47,19 @@ def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> 
     assert cost_of_run([USAGE], facts, output, TODAY) is None
 
 
-def test_searches_have_a_fee() -> None:
-    """The fees of containers and of file search are verified by nobody."""
+def test_searches_and_containers_have_a_fee() -> None:
+    """A container once, however often code runs in it; of file search nobody knows."""
     output: list[Item] = [
         {"type": "web_search_call"},
         {"type": "web_search_call"},
         {"type": "file_search_call"},
         {"type": "code_interpreter_call", "container_id": "a"},
+        {"type": "code_interpreter_call", "container_id": "a"},
+        {"type": "code_interpreter_call", "container_id": "b"},
         {"type": "message"},
     ]
-    assert cost_of_run([Usage()], FACTS, output, TODAY) == pytest.approx(2 * 0.01)
+    expected = 2 * 0.01 + 2 * 0.03
+    assert cost_of_run([Usage()], FACTS, output, TODAY) == pytest.approx(expected)
 
 
 MILLION = Usage(input=200_000, output=100_000)
@@ -135,3 +138,20 @@ def test_each_response_has_its_own_tier() -> None:
 def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> None:
     """For models since March 2026, by a tenth."""
     assert cost(MILLION, model=model, host=host) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("last", "window", "share"),
+    [
+        (Usage(input=500, output=100, total=600), 1000, 60),
+        (Usage(input=1500, output=100, total=1600), 1000, 100),
+        (Usage(total=600), None, 0),
+        (None, 1000, 0),
+    ],
+)
+def test_window_fills_with_the_last_response(
+    last: Usage | None, window: int | None, share: int
+) -> None:
+    """The next request begins with its input and its output."""
+    facts = FACTS._replace(context_window=window)
+    assert window_share(last, facts) == share

@@ -1,0 +1,52 @@
+"""Which files were uploaded lately, so that a chat uploads each of them once."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from openai_responses.clock import monotonic_seconds
+from openai_responses.transport.uploads import UPLOAD_SECONDS
+
+_KEPT_SECONDS = UPLOAD_SECONDS - 3600
+"""An answer that is being written still needs the file."""
+_MAX_UPLOADS = 5000
+
+
+class UploadKey(NamedTuple):
+    """A file of a chat, as one account has it."""
+
+    account: str
+    user_id: str
+    chat_id: str
+    file_id: str
+    """The host's."""
+    path: str
+    """Where the host stores it: a new one if it was replaced."""
+    size: int
+    name: str
+
+
+class UploadMemory:
+    """The uploads that are still there, five thousand at most.
+
+    They are known to this process alone: another one, or a restart, uploads again.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+
+    def find(self, key: UploadKey) -> str:
+        """Return the API's id of a file; empty if it has to be uploaded."""
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
+
+    def add(self, key: UploadKey, file_id: str) -> None:
+        """Remember that a file was just uploaded."""
+        if len(self._uploads) >= _MAX_UPLOADS:
+            self._uploads.clear()
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+
+    def forget(self, key: UploadKey) -> None:
+        """Let the next request upload a file again."""
+        self._uploads.pop(key, None)

@@ -1,0 +1,78 @@
+"""Leaves the host's retrieved text of a file out, if the file itself is sent.
+
+Open WebUI retrieves text from the files of the whole chat for each question, and puts it
+in front of the question, or behind the instructions (`RAG_SYSTEM_CONTEXT`). With a file
+that the model or its code gets whole, the model would read parts of it a second time,
+and answer from them. The text of everything else stays: knowledge, notes, pages, chats.
+"""
+
+from collections.abc import Collection, Sequence
+
+from openai_responses.items import Item, content_parts
+from openai_responses.json_input import JsonObject, as_text, value_at
+from owui_chat.input.attachments import question_index
+from owui_chat.messages import ChatPart, UserMessage
+from owui_manifold.host.open_webui import RetrievedText, retrieved_text
+
+
+async def without_retrieved_text(
+    parts: Sequence[ChatPart],
+    instructions: str,
+    metadata: JsonObject,
+    whole_files: Collection[str],
+) -> tuple[list[ChatPart], str]:
+    """Return a chat and its instructions without the retrieved text of some files.
+
+    `whole_files` are the host's ids of the files that are sent themselves.
+    """
+    result = list(parts)
+    sources = content_parts(metadata.get("sources"))
+    kept = [source for source in sources if not _is_of_file(source, whole_files)]
+    if len(kept) == len(sources):
+        return result, instructions
+    index = question_index(parts)
+    question = result[index]
+    if not isinstance(question, UserMessage):
+        return result, instructions
+    words = question.stored.words if question.stored else ""
+    asked = as_text(metadata.get("base_user_prompt")) or words
+    text = await retrieved_text(sources, kept, asked)
+    parts_of_question = [_without_text(part, text) for part in question.content]
+    result[index] = question.with_content(parts_of_question)
+    return result, _replaced(instructions, text)
+
+
+def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
+    """Say whether a source is one of the files; a collection may have the same file."""
+    is_file = value_at(source, "source", "type") == "file"
+    return is_file and value_at(source, "source", "id") in whole_files
+
+
+def _without_text(part: Item, text: RetrievedText) -> Item:
+    if part.get("type") != "input_text":
+        return part
+    return {**part, "text": _replaced(part["text"], text)}
+
+
+def _replaced(words: str, text: RetrievedText) -> str:
+    """Return words with what is kept of the retrieved text.
+
+    Around all of it the host has put the administrator's template, which goes with it.
+    If the template has changed meanwhile, as one with the time in it does, only the
+    sources are replaced.
+    """
+    if text.with_template and text.with_template in words:
+        before, _, after = words.rpartition(text.with_template)
+        if text.kept:
+            return f"{before}{text.kept_with_template}{after}"
+        if before.endswith("\n"):
+            return f"{before[:-1]}{after}"
+        return f"{before}{after.removeprefix(_NEW_LINE)}"
+    if text.sources and text.sources in words:
+        before, _, after = words.rpartition(text.sources)
+        return f"{before}{text.kept}{after}"
+    return words
+
+
+_NEW_LINE = "\n"
+"""The host puts one between the text and the question."""

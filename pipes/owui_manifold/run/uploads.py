@@ -1,0 +1,89 @@
+"""Uploads the files of a chat for its code, before the request is sent."""
+
+from openai_responses.errors import InvalidRequest, ResponsesError
+from openai_responses.requests.containers import with_container_files
+from openai_responses.transport.connections import Connections, Deadlines
+from openai_responses.transport.uploads import Upload, upload_file
+from owui_chat.input.attachments import GONE_FILE
+from owui_chat.wording import plural
+from owui_manifold.call.uploads import UploadKey
+from owui_manifold.host.open_webui import read_file
+from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
+from owui_manifold.prepare.request import PreparedRequest
+
+_NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
+
+
+class ChatUploads:
+    """The files of one request that its code gets; each is uploaded once a day."""
+
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        """Upload nothing yet."""
+        self._prepared = prepared
+        self._connections = connections
+        self._memory = prepared.call.capabilities.uploads
+
+    def status_line(self) -> str:
+        """Return what is shown while files are uploaded; empty if all of them are."""
+        new = [
+            file
+            for file in self._prepared.python_files
+            if not self._memory.find(self._key(file))
+        ]
+        return f"Copying {plural(len(new), 'file')} to Python" if new else ""
+
+    async def request_with_files(self) -> PreparedRequest:
+        """Return the request with the uploaded files in its container.
+
+        Raises InvalidRequest for a file that cannot be read or uploaded.
+        """
+        ids: list[str] = []
+        for file in self._prepared.python_files:
+            file_id = self._memory.find(self._key(file)) or await self._upload(file)
+            if file_id:
+                ids.append(file_id)
+        request = with_container_files(self._prepared.request, ids)
+        return self._prepared._replace(request=request)
+
+    def forget(self) -> None:
+        """Let the next request upload the files again.
+
+        A request that failed may have named a file that is gone.
+        """
+        for file in self._prepared.python_files:
+            self._memory.forget(self._key(file))
+
+    async def _upload(self, file: PythonFile) -> str:
+        """Return the id of a file that was just uploaded; empty for an empty file.
+
+        The API refuses an empty one.
+        """
+        content = await read_file(file.stored, bytes)
+        if content is None:
+            raise InvalidRequest(GONE_FILE.format(file.name))
+        if len(content) > MAX_FILE_BYTES:
+            raise InvalidRequest(_NOT_COPIED.format(file.name, "It is too large."))
+        if not content:
+            return ""
+        endpoint = self._prepared.call.endpoint
+        deadlines = Deadlines(self._prepared.limits.timeouts)
+        upload = Upload(file.name, content)
+        try:
+            file_id = await upload_file(endpoint, self._connections, upload, deadlines)
+        except ResponsesError as error:
+            sentence = _NOT_COPIED.format(file.name, error)
+            raise InvalidRequest(sentence, error.fault) from None
+        self._memory.add(self._key(file), file_id)
+        return file_id
+
+    def _key(self, file: PythonFile) -> UploadKey:
+        call = self._prepared.call
+        return UploadKey(
+            account=call.endpoint.account(),
+            user_id=call.caller.user_id,
+            chat_id=call.caller.chat_id,
+            file_id=file.file_id,
+            path=file.stored.path,
+            size=file.stored.size,
+            name=file.name,
+        )

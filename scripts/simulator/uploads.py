@@ -1,0 +1,120 @@
+"""The Files API: what a client uploads, for the containers of code.
+
+Fields: types of openai 3.54.0 (`file_create_params.py`): `purpose` is required, and
+`expires_after` takes an hour to 30 days after `created_at`. The words are assumed.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.refusals import Refusal, refuse_range
+
+PURPOSES = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
+MIN_SECONDS = 3600
+MAX_SECONDS = 30 * 86_400
+MAX_CONTAINER_FILES = 50
+
+
+@dataclass(frozen=True)
+class UploadedFile:
+    """A file at the server."""
+
+    id: str
+    name: str
+    content: bytes
+    purpose: str
+    organization: str
+    created_at: float
+    expires_at: float
+
+    def wire(self) -> dict[str, Any]:
+        """Return the file object of the API."""
+        return {
+            "id": self.id,
+            "object": "file",
+            "bytes": len(self.content),
+            "created_at": int(self.created_at),
+            "expires_at": int(self.expires_at),
+            "filename": self.name,
+            "purpose": self.purpose,
+            "status": "processed",
+        }
+
+
+class UploadShelf:
+    """The files that were uploaded, of all accounts."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self.files: dict[str, UploadedFile] = {}
+
+    def forget(self) -> None:
+        """Drop all files."""
+        self.files.clear()
+
+    def add(
+        self,
+        account: Account,
+        name: str,
+        content: bytes,
+        fields: Mapping[str, str],
+        now: float,
+    ) -> UploadedFile:
+        """Keep a file; raise the refusal of its fields."""
+        purpose = fields.get("purpose", "")
+        if purpose not in PURPOSES:
+            raise Refusal(f"'{purpose}' is not one of {PURPOSES} - 'purpose'")
+        if not content:
+            raise Refusal("The uploaded file is empty.", param="file")
+        seconds = _lifetime(fields)
+        number = f"{account.organization} {len(self.files)} {name}"
+        digest = hashlib.sha256(number.encode()).hexdigest()[:22]
+        file = UploadedFile(
+            id=f"file-{digest}",
+            name=name,
+            content=content,
+            purpose=purpose,
+            organization=account.organization,
+            created_at=now,
+            expires_at=now + seconds,
+        )
+        self.files[file.id] = file
+        return file
+
+    def check(
+        self, tools: Sequence[Mapping[str, Any]], account: Account, now: float
+    ) -> None:
+        """Raise the refusal of a container's file that the account does not have.
+
+        At most 50 files: types of openai 3.54.0, the words are assumed.
+        """
+        for tool in tools:
+            container = tool.get("container")
+            ids = container.get("file_ids") if isinstance(container, dict) else None
+            if ids and len(ids) > MAX_CONTAINER_FILES:
+                raise Refusal(
+                    f"Too many files: a container takes {MAX_CONTAINER_FILES}.",
+                    param="tools",
+                )
+            for file_id in ids or []:
+                file = self.files.get(file_id)
+                is_known = file and file.organization == account.organization
+                if not file or not is_known or file.expires_at <= now:
+                    raise Refusal(f"File with id '{file_id}' not found.", status=404)
+
+
+def _lifetime(fields: Mapping[str, str]) -> float:
+    """Return how long a file lives; without `expires_after` it has no end."""
+    anchor = fields.get("expires_after[anchor]")
+    if anchor is None:
+        return float("inf")
+    if anchor != "created_at":
+        raise Refusal(f"Invalid anchor: '{anchor}'.", param="expires_after")
+    seconds = int(fields.get("expires_after[seconds]", "0"))
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+        limits = f">= {MIN_SECONDS} and <= {MAX_SECONDS}"
+        raise refuse_range("expires_after.seconds", "integer", limits, seconds)
+    return seconds

@@ -1,0 +1,51 @@
+"""Files are uploaded for code containers, and expire."""
+
+import pytest
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ApiRefused, UnreadableAnswer
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.uploads import UPLOAD_SECONDS, Upload, upload_file
+from simulator import Simulator
+from upstream.server import Upstream, replying
+
+pytestmark = pytest.mark.asyncio
+
+CONTENTS = [b"a,b\n1,2\n", b"PK\x03\x04\r\n--\r\n\x00", b"\r\n\r\n"]
+
+
+def soon() -> Deadlines:
+    """Limits that no test reaches."""
+    return Deadlines(Timeouts())
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("name", ["sales.csv", 'Zürich "2".csv', "a b.zip"])
+async def test_a_file_arrives_whole(
+    name: str, content: bytes, connections: Connections
+) -> None:
+    """Under its name, for a day."""
+    async with Simulator() as sim:
+        endpoint = Endpoint(sim.base_url, sim.api_key)
+        file = Upload(name, content)
+        file_id = await upload_file(endpoint, connections, file, soon())
+        kept = sim.uploads.files[file_id]
+    assert (kept.name.replace("%22", '"'), kept.content) == (name, content)
+    assert kept.purpose == "user_data"
+    assert kept.expires_at == kept.created_at + UPLOAD_SECONDS
+
+
+async def test_a_refusal_is_one(connections: Connections) -> None:
+    """With a wrong key, for example."""
+    async with Simulator() as sim:
+        endpoint = Endpoint(sim.base_url, "sk-wrong")
+        with pytest.raises(ApiRefused) as caught:
+            await upload_file(endpoint, connections, Upload("a", b"a"), soon())
+    assert caught.value.failure.status == 401
+
+
+async def test_an_answer_without_an_id_is_none(connections: Connections) -> None:
+    """Of a server that knows no files."""
+    async with Upstream(replying(b"{}")) as upstream:
+        with pytest.raises(UnreadableAnswer):
+            await upload_file(upstream.endpoint, connections, Upload("a", b"a"), soon())

@@ -1,0 +1,253 @@
+"""The files of a chat are in the container of its code at the first call."""
+
+from typing import Any
+
+import pytest
+
+from calls.turns import answered, asked_as, row_of
+from openai_responses.errors import InvalidRequest
+from openai_responses.transport.connections import Connections
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from simulator import Simulator
+from stand_in.host import StandInHost, get_source_context
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+CODE_IS_ON = {"ENABLE_CODE_INTERPRETER": True}
+TABLE = b"city,people\nBern,130000\n"
+RULES = "Be brief."
+
+
+def attach(host: StandInHost, question: int, *file_ids: str) -> None:
+    """Let a question of the chat come with these files."""
+    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
+    messages[f"q{question}"]["files"] = [
+        {"type": "file", "id": file_id, "name": host.files.rows[file_id].filename}
+        for file_id in file_ids
+    ]
+
+
+def asked(sim: Simulator, *said: str, **given: Any) -> CheckedCall:
+    """The next question of a chat with code."""
+    return asked_as(sim, RULES, *said, **{**CODE_IS_ON, **given})
+
+
+def uploaded(sim: Simulator, number: int = -1) -> Json:
+    """The contents of the container of a request, by the names of its files."""
+    (tool,) = sim.requests[number].body["tools"]
+    ids = tool["container"].get("file_ids", [])
+    files = [sim.uploads.files[file_id] for file_id in ids]
+    return {file.name: file.content for file in files}
+
+
+def question_texts(sim: Simulator, number: int = -1) -> list[str]:
+    """The texts of the question of a request."""
+    content = sim.requests[number].body["input"][-1]["content"]
+    return [part["text"] for part in content]
+
+
+async def test_attached_files_are_in_the_container(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Under their own names, whatever they are; the model is told their names."""
+    row_of(host, "sim:short How many?")
+    names = ("sales.csv", "book.xlsx", "all.zip", "song.mp3")
+    ids = [host.files.add(name.encode(), name) for name in names]
+    attach(host, 0, *ids)
+
+    await answered(asked(sim, "sim:short How many?"), connections)
+
+    assert uploaded(sim) == {name: name.encode() for name in names}
+    note, words = question_texts(sim)
+    assert "sales.csv, book.xlsx, all.zip, song.mp3" in note
+    assert words == "sim:short How many?"
+
+
+async def test_a_file_is_uploaded_once(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Later turns name it again, with what came meanwhile; what was said stays."""
+    row_of(host, "sim:short One?", "sim:short Two?")
+    attach(host, 0, host.files.add(TABLE, "a.csv"))
+    attach(host, 1, host.files.add(b"x", "a.csv"))
+    first = asked(sim, "sim:short One?")
+    await answered(first, connections)
+    second = asked(sim, "sim:short One?", "Done.", "sim:short Two?")
+    second = second._replace(capabilities=first.capabilities)
+
+    await answered(second, connections)
+
+    assert uploaded(sim) == {"a.csv": TABLE, "a (2).csv": b"x"}
+    assert len(sim.uploads.files) == 2
+    before, after = (request.body["input"] for request in sim.requests)
+    assert after[: len(before)] == before
+    assert "a.csv, a (2).csv" in question_texts(sim)[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ENABLE_CODE_INTERPRETER": False},
+        {"COMPATIBILITY": "auto"},  # another server
+        {"COMPATIBILITY": "strict"},
+        {"body": {"tool_choice": "none"}},
+    ],
+)
+async def test_without_a_container_nothing_is_read(
+    given: Json, sim: Simulator, host: StandInHost
+) -> None:
+    """Nor for servers that may know no files."""
+    row_of(host, "How many?")
+    attach(host, 0, host.files.add(TABLE, "a.csv"))
+
+    prepared = await build_chat_request(asked(sim, "How many?", **given))
+
+    assert prepared.python_files == ()
+    (part,) = prepared.request.input[-1]["content"]
+    assert part["text"] == "How many?"
+
+
+async def test_file_of_somebody_else_is_not_read(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Whoever names it."""
+    row_of(host, "How many?")
+    attach(host, 0, host.files.add(TABLE, "a.csv", owner="user-2"))
+
+    with pytest.raises(InvalidRequest, match=r"^a\.csv cannot be read"):
+        await build_chat_request(asked(sim, "How many?"))
+    assert host.files.threads == []
+
+
+async def test_too_large_files_are_named_in_one_line(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """What fits is copied all the same."""
+    row_of(host, "How many?")
+    sizes = {"a.csv": 65 * 1024**2, "b.csv": 9} | {
+        f"{letter}.bin": 60 * 1024**2 for letter in "cdefg"
+    }
+    ids = [host.files.add(TABLE, name, size=size) for name, size in sizes.items()]
+    attach(host, 0, *ids)
+
+    prepared = await build_chat_request(asked(sim, "How many?"))
+
+    names = [file.name for file in prepared.python_files]
+    assert names == ["b.csv", "c.bin", "d.bin", "e.bin", "f.bin"]
+    assert prepared.notices[-1] == (
+        "Not copied to Python: a.csv (larger than 64 MB), g.bin (all files together "
+        "exceed 256 MB)."
+    )
+
+
+async def test_refused_upload_says_which_file(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Nothing is asked without it."""
+    row_of(host, "How many?")
+    attach(host, 0, host.files.add(TABLE, "a.csv"))
+    prepared = await build_chat_request(asked(sim, "How many?", API_KEY="sk-wrong"))
+
+    with pytest.raises(InvalidRequest, match=r"^a\.csv could not be copied to Python"):
+        async for _ in answer_events(prepared, connections):
+            pass
+    assert sim.requests == []
+
+
+async def test_lost_upload_is_repeated_at_the_next_try(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Somebody deleted it at OpenAI."""
+    row_of(host, "sim:short One?")
+    attach(host, 0, host.files.add(TABLE, "a.csv"))
+    call = asked(sim, "sim:short One?")
+    await answered(call, connections)
+    sim.uploads.forget()
+
+    await answered(call, connections)
+    await answered(call, connections)
+
+    statuses = [request.status for request in sim.requests]
+    assert (statuses[1], statuses[-1]) == (404, 200)
+    assert uploaded(sim) == {"a.csv": TABLE}
+
+
+# ------------------------------------------------------- what the host retrieved
+
+
+def source(file_id: str, name: str, words: str, kind: str = "file") -> Json:
+    """A source as the host finds it."""
+    place = {"type": kind, "id": file_id, "name": name}
+    return {"source": place, "document": [words], "metadata": [{"source": name}]}
+
+
+@pytest.mark.parametrize("system", [False, True])
+@pytest.mark.parametrize("knowledge", [False, True])
+async def test_retrieved_text_of_the_files_is_left_out(
+    knowledge: bool, system: bool, sim: Simulator, host: StandInHost
+) -> None:
+    """The rest of what was found keeps its number."""
+    file_id = host.files.add(TABLE, "a.csv")
+    row_of(host, "How many?")
+    attach(host, 0, file_id)
+    sources = [source(file_id, "a.csv", "Bern,130000")]
+    kept = ""
+    if knowledge:
+        sources.append(source("k-1", "Atlas", "Bern is in", "collection"))
+        kept = 'Use:\n<source id="2" name="Atlas">Bern is in</source>\n'
+    found = f"Use:\n{get_source_context(sources).strip()}\n"
+    rules = f"{RULES}\n{found}" if system else RULES
+    question = "How many?" if system else f"{found}\nHow many?"
+    given: Json = {**CODE_IS_ON, "metadata": {"sources": sources}}
+
+    prepared = await build_chat_request(asked_as(sim, rules, question, **given))
+
+    told, asked_last = prepared.request.input
+    texts = [part["text"] for part in asked_last["content"][1:]]
+    if system:
+        assert told["content"][0]["text"] == (f"{RULES}\n{kept}" if kept else RULES)
+        assert texts == ["How many?"]
+    else:
+        assert texts == [f"{kept}\nHow many?" if kept else "How many?"]
+
+
+async def test_retrieved_text_stays_without_the_file(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """A file that is too large is read by the host alone."""
+    file_id = host.files.add(TABLE, "a.csv", size=65 * 1024**2)
+    row_of(host, "How many?")
+    attach(host, 0, file_id)
+    sources = [source(file_id, "a.csv", "Bern,130000")]
+    question = f"Use:\n{get_source_context(sources).strip()}\n\nHow many?"
+
+    prepared = await build_chat_request(
+        asked(sim, question, metadata={"sources": sources})
+    )
+
+    (part,) = prepared.request.input[-1]["content"]
+    assert part["text"] == question
+
+
+async def test_retrieved_text_of_documents_is_left_out(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Of those that the model gets whole."""
+    pdf, table = host.files.add(b"%PDF-1", "a.pdf"), host.files.add(TABLE, "b.csv")
+    row_of(host, "How many?")
+    attach(host, 0, pdf, table)
+    sources = [source(pdf, "a.pdf", "page 1"), source(table, "b.csv", "Bern,130000")]
+    question = f"Use:\n{get_source_context(sources).strip()}\n\nHow many?"
+    given = {"FILE_INPUT": "pdf", "metadata": {"sources": sources}}
+
+    prepared = await build_chat_request(
+        asked(sim, question, ENABLE_CODE_INTERPRETER=False, **given)
+    )
+
+    document, part = prepared.request.input[-1]["content"]
+    assert document["filename"] == "a.pdf"
+    assert "page 1" not in part["text"]
+    assert '<source id="2" name="b.csv">Bern,130000</source>' in part["text"]
