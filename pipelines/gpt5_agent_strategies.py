@@ -45,7 +45,6 @@ from collections.abc import (
     Collection,
     Container,
     Coroutine,
-    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -68,7 +67,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
@@ -101,10 +100,13 @@ from zipfile import BadZipFile, ZipFile
 import aiohttp
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     SkipValidation,
+    StrictBool,
+    StrictStr,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -381,6 +383,8 @@ class ToolKind(NamedTuple):
     """Answers cite what it found."""
     fee: float = 0
     """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -451,6 +455,9 @@ _KINDS = (
         },
         least={"container": {"type": "auto"}},
         include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
     ),
     ToolKind(
         "image_generation",
@@ -580,6 +587,18 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 def call_fee(item: JsonObject) -> float:
     """Return the US dollars that a call of a hosted tool costs beside its tokens."""
     return maker_of(item).fee if kind_of(item).is_call else 0
+
+
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -825,10 +844,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     paired = _find_pairs(items)
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and index not in paired:
-            has_lost_call = True
-            continue
-        if kind in _OUTPUTS and index not in paired:
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
@@ -2091,6 +2108,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 
@@ -2101,7 +2129,10 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
+    """Return the cost of a run: its responses, searches and containers of code.
+
+    None if it is unknown.
+    """
     cost = 0.0
     for usage in usages:
         tokens = _cost_of_tokens(usage, facts, today)
@@ -2110,7 +2141,8 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(call_fee(item) for item in output)
+    items = list(output)
+    return cost + sum(call_fee(item) for item in items) + container_fees(items)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -4013,36 +4045,6 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
-    """Return the items that are sent, each with the name of what it was made of.
-
-    Repairs of requests are not applied here. Calls and outputs stay in pairs.
-    """
-    rows = _rows_of(items)
-    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
-    if not own:
-        return rows
-    changes = _join_changes(rows, own)
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
 class _JoinedChanges(NamedTuple):
     """What several repairs do to the items of a chat, by the names of the items."""
 
@@ -4054,6 +4056,43 @@ class _JoinedChanges(NamedTuple):
     def keep_words_of(self, item: Item) -> bool:
         """Say whether an item is a part of a call that is sent as words."""
         return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    rows = _rows_of(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return rows
+    sent = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
+
+
+def _apply_changes(
+    rows: Iterable[NamedItem], changes: _JoinedChanges
+) -> list[NamedItem]:
+    """Return the items with what the repairs change; half pairs are still there."""
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
+        else:
+            sent.append(row)
+    return sent
+
+
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
 
 
 def _join_changes(
@@ -5028,6 +5067,9 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
 }
 """Fields that Chat Completions has beside the API's objects, and their names there."""
 
+_MAX_FORMAT = 300_000
+"""As `json_size` counts, like the schema of a tool. A user can store a format with a
+model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -5119,6 +5161,10 @@ def _with_schema(given: dict[str, Any]) -> Any:
 def _read_format(name: str, value: object) -> dict[str, Any]:
     """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
+    try:
+        json_size(form, _MAX_FORMAT)
+    except JsonTooLarge:
+        raise parameter_error(name, "it is too large") from None
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
@@ -6945,7 +6991,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str
@@ -6973,12 +7019,32 @@ class Trace(NamedTuple):
     cache: JsonObject = MappingProxyType({})
 
 
+class HiddenMessage(NamedTuple):
+    """A message of the model that is sent again but shown to nobody."""
+
+    output_index: int
+    item: Item
+
+
+class RunWork(NamedTuple):
+    """What a run took that people see as several rounds.
+
+    `seconds` are those of the model and of tools, without the time of people.
+    """
+
+    rounds: int
+    tool_calls: int
+    seconds: float
+
+
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
+    `window_share` is how full the model's context window is, in percent.
+    `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
     ending: Ending
@@ -6989,6 +7055,9 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    window_share: int = 0
+    work: RunWork | None = None
+    metadata: JsonObject = MappingProxyType({})
 
 
 class ModelAnswer(NamedTuple):
@@ -7031,7 +7100,7 @@ class ModelAnswer(NamedTuple):
         return "\n\n".join(message_text(message) for message in messages)
 
 
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
@@ -7333,16 +7402,25 @@ class GrowingParts:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
         for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
+            rests += self._end_numbered(part, text, strays[part[0]])
         return rests
+
+    def _end_numbered(
+        self, part: TextPlace, text: str, strays: deque[TextPlace]
+    ) -> list[Rest]:
+        """Return what is still to be shown of one part of the finished item.
+
+        `strays` are parts of its kind whose numbers the item does not have, in their
+        order. Those that this text accounts for are removed.
+        """
+        own = [part] if part in self._deltas else []
+        is_known = bool(own or strays)
+        matched, shown = self._match(chain(own, strays), text)
+        for _ in matched[len(own) :]:
+            strays.popleft()
+        if strays and not own and not matched:
+            strays.popleft()  # it contradicts this text, and belongs to no other
+        return self._rest(part, text, shown, is_known=is_known)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
@@ -7576,7 +7654,7 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
+        """Show a delta; the next one of the same part needs no search for its item."""
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
@@ -7700,7 +7778,7 @@ def _has_fields(item: Item) -> bool:
 
 
 def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
+    """Return an item without ids that are not texts, because ids are keys here."""
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
@@ -7729,7 +7807,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
+    """Return how many items the API left out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -7740,11 +7818,15 @@ def _removals(transformations: object) -> Mapping[str, int]:
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
-    Another client cancelled it: after our own cancellation no answer is read.
+    One that is `cancelled` was cancelled by another client: after our own cancellation
+    no answer is read.
     """
     details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+    if status == "incomplete":
+        return ending_of_incomplete(as_text(details.get("reason")))
+    if status == "cancelled":
+        return ending_of_incomplete(status)
+    return COMPLETED
 
 
 # --------------------------------------------------------------------------------------
@@ -8217,19 +8299,29 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    for key in ("id", "status"):
+        if item.get(key):
+            fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+        fields["action"] = _without_sources(item["action"])
     # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
+
+
+def _without_sources(action: JsonObject) -> Item:
+    """Return the action of a search without its sources and without nulls."""
+    return {
+        key: value
+        for key, value in action.items()
+        if key != "sources" and value is not None
+    }
 
 
 def _new_id(own: str) -> str:
@@ -8425,10 +8517,11 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _HttpResponse:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -8589,6 +8682,13 @@ class _Certificates(NamedTuple):
     context: ssl.SSLContext
 
 
+class EncodedBody(NamedTuple):
+    """A body that is no JSON object, and its media type."""
+
+    content: bytes
+    media_type: str
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
@@ -8618,9 +8718,9 @@ class Connections:
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any] | None,
+        payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
@@ -8628,7 +8728,12 @@ class Connections:
         server; to close a response that was read to its end has no effect. A
         redirection is a refusal, because the key would be sent along.
         """
-        body = None if payload is None else await _encode(payload)
+        headers = endpoint.headers()
+        if isinstance(payload, EncodedBody):
+            body: bytes | None = payload.content
+            headers["Content-Type"] = payload.media_type
+        else:
+            body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
@@ -8638,13 +8743,13 @@ class Connections:
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
-                headers=endpoint.headers(),
+                headers=headers,
                 ssl=self._trusted(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
+                answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
                 if body is None:  # a GET that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
@@ -8869,20 +8974,9 @@ class Attempts:
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
-            self.error: ResponsesError | None = None
-            self.has_shown = False
-            self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
+            async with aclosing(self._attempt()) as events:
+                async for event in events:
+                    yield event
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -8890,7 +8984,7 @@ class Attempts:
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
-            for event in (*self._end_thought(), *held):
+            for event in (*self._end_thought(), *self._held):
                 yield event
         self._end_if_used_up()
         yield ModelAnswer(
@@ -8902,6 +8996,26 @@ class Attempts:
             trace=self.trace,
             has_shown=self.has_shown,
         )
+
+    async def _attempt(self) -> RunEvents:
+        """Send the request once; yield what is shown of its answer.
+
+        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
+        part of it.
+        """
+        self.error: ResponsesError | None = None
+        self.has_shown = False
+        self._thinks = False
+        self._held: list[RunEvent] = []
+        try:
+            async with aclosing(self._send(self.request)) as events:
+                async for event in events:
+                    for shown in self._visible(event):
+                        yield shown
+        except ResponsesError as caught:
+            self.error = caught
+        if self.response.usage:
+            self.usages.append(self.response.usage)
 
     def paused(self) -> AbstractContextManager[None]:
         """Stop the total limit while tools run or people decide."""
@@ -8920,27 +9034,30 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
+    def _visible(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown now; the rest waits for the first visible event.
 
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
+        What waits leaves no trace if the request is sent again. Only the beginning of a
+        thought is shown at once, and once: people see that the model is at work.
         """
         if self.has_shown or isinstance(event, Status):
             return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
+        is_first_event = not self._held
+        if is_first_event and isinstance(event, ItemAdded) and is_reasoning(event.item):
             if self._thought is None:
                 self._thought = event
-            if self._thought.output_index == event.output_index:
                 self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
+                return [event]
+            if self._thought.output_index == event.output_index:
+                # A new attempt thinks again: the thought on the page goes on.
+                self._thinks = True
+                return []
+        self._held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown = [*self._end_thought(), *held]
-        held.clear()
+        shown = [*self._end_thought(), *self._held]
+        self._held = []
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
@@ -9055,8 +9172,10 @@ _STANDARD_TIER = (
 )
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+_MAX_WAIT_FOR_ID = 60.0
+_FETCHING_REST = (
+    "The connection to the model was lost: fetching the rest of the answer."
+)
 
 
 class _Background:
@@ -9064,9 +9183,10 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_is_polling` says whether the next request is
-    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
-    response that does not exist any more.
+    ended; both are -1 before the first. `_error` is that of the last request.
+    `_is_polling` says whether the next request is for the response itself, not for its
+    stream. `_is_cancelled` is set once, also for a response that does not exist any
+    more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -9075,6 +9195,7 @@ class _Background:
         self._response_id: asyncio.Future[str] = loop.create_future()
         self._last_sequence = -1
         self._last_seen_sequence = -1
+        self._error: ResponsesError | None = None
         self._failures = 0
         self._resumable = True
         self._is_polling = False
@@ -9111,31 +9232,37 @@ class _Background:
         path = "/responses"
         try:
             while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                if self._is_over(error):
+                async with aclosing(self._request(path, payload)) as events:
+                    async for event in events:
+                        yield event
+                if self._is_over(self._error):
                     break
                 has_news = self._last_sequence != self._last_seen_sequence
                 self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(error, has_news)
+                wait = self._wait_after(self._error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
-                    yield Status(_BROKE)
+                    yield Status(_FETCHING_REST)
                 await asyncio.sleep(wait)
                 path = self._next_path()
                 payload = None
         finally:
             self._abandon()
+
+    async def _request(self, path: str, payload: dict[str, Any] | None) -> RunEvents:
+        """Send one request and yield its run events; `_error` says why it failed."""
+        self._error = None
+        part = _stream_response(path, payload, self._attempts, self)
+        try:
+            first = await self._first_event(part)
+            async with aclosing(part) as events:
+                if first is not None:
+                    yield first
+                async for event in events:
+                    yield event
+        except ResponsesError as caught:
+            self._error = caught
 
     def _is_over(self, error: ResponsesError | None) -> bool:
         """Say whether nothing more is requested; raises `error` if it is the reason."""
@@ -9158,7 +9285,7 @@ class _Background:
         """Return the first event of `part`, None if it has none.
 
         A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
+        is read until there is one.
         """
         if self._response_id.done():
             return await anext(part, None)
@@ -9173,7 +9300,7 @@ class _Background:
         """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
             {first, self._response_id},
-            timeout=_LONGEST_WAIT_FOR_ID,
+            timeout=_MAX_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
         first.cancel()
@@ -9233,15 +9360,13 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
+    that is still in progress yields nothing. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
     state = attempts.response
-    deadlines = attempts.deadlines
-    deadlines.start_attempt()
+    attempts.deadlines.start_attempt()
     async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
+        attempts.endpoint, path, payload, attempts.deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
@@ -9249,27 +9374,91 @@ async def _stream_response(
             for event in _whole_events(response, state, background):
                 yield event
             return
-        decoder = EventStreamDecoder()
+        reader = _StreamReader(answer, attempts, background)
         while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
+            events, malformed = await reader.read_batch()
             for event in events:
                 yield event
             if malformed:
                 raise malformed
-            last = events[-1] if events else None
-            if isinstance(last, TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        rest = await answer.drain()
-        for event in _late_events(rest, decoder, state, background):
+            await reader.gather_deltas(events)
+        for event in await reader.read_reason():
             yield event
+
+
+class _StreamReader:
+    """Reads one streamed answer, batch by batch, and feeds it to its response.
+
+    A batch is what has arrived meanwhile. Reading less often makes long answers cheap:
+    one pass handles all its deltas. No bytes of the wire are held between two batches.
+    """
+
+    def __init__(
+        self,
+        answer: HttpResponse,
+        attempts: Attempts,
+        background: _Background | None,
+    ) -> None:
+        self._answer = answer
+        self._attempts = attempts
+        self._background = background
+        self._decoder = EventStreamDecoder()
+        self._now = asyncio.get_running_loop().time
+        self._read_at = self._now()
+
+    async def read_batch(self) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Wait for bytes; return their run events, up to one that cannot be read."""
+        chunk = await self._answer.read_any()
+        self._attempts.count_bytes(chunk)
+        self._read_at = self._now()
+        batch = self._decoder.feed(chunk) if chunk else self._decoder.close()
+        if batch:
+            self._attempts.deadlines.event_arrived()
+        return self._feed(batch)
+
+    async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
+        """Wait for a moment if the last event is a delta: more of them will follow.
+
+        The first delta after a pause is never delayed.
+        """
+        last = events[-1] if events else None
+        if not isinstance(last, TextDelta):
+            return
+        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        spent = self._now() - self._read_at
+        seconds = self._attempts.limits.join_seconds * share - spent
+        with self._answer.paused():
+            await asyncio.sleep(max(0.0, seconds))
+
+    async def read_reason(self) -> list[RunEvent]:
+        """Return the run events behind the last event of a refused stream: its reason.
+
+        Nothing else of an answer that has ended is read.
+        """
+        rest = await self._answer.drain()
+        if self._attempts.response.refusal is None:
+            return []
+        batch = [*self._decoder.feed(rest), *self._decoder.close()]
+        events, _ = self._feed(batch)
+        return events
+
+    def _feed(
+        self, batch: Sequence[ServerSentEvent]
+    ) -> tuple[list[RunEvent], MalformedEvent | None]:
+        """Return the run events of `batch`, up to the first event that cannot be read."""
+        read: list[StreamEvent] = []
+        malformed: MalformedEvent | None = None
+        try:
+            for wire_event in batch:
+                parsed = parse_event(wire_event)
+                if self._background is None or self._background.is_new(wire_event):
+                    read.append(parsed)
+        except MalformedEvent as error:
+            malformed = error
+        run_events: list[RunEvent] = []
+        for event in join_deltas(read):
+            run_events += self._attempts.response.feed(event)
+        return run_events, malformed
 
 
 def _whole_events(
@@ -9282,53 +9471,6 @@ def _whole_events(
     if status in ("queued", "in_progress"):
         return []
     return state.feed(FinalResponse(status, response))
-
-
-def _late_events(
-    rest: bytes,
-    decoder: EventStreamDecoder,
-    state: ResponseState,
-    background: _Background | None,
-) -> list[RunEvent]:
-    """Return the run events behind the last event of a refused stream: its reason.
-
-    Nothing else of an answer that has ended is read.
-    """
-    if state.refusal is None:
-        return []
-    batch = [*decoder.feed(rest), *decoder.close()]
-    events, _ = _batch_events(batch, state, background)
-    return events
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for wire_event in batch:
-            parsed = parse_event(wire_event)
-            if background is None or background.is_new(wire_event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    run_events: list[RunEvent] = []
-    for event in join_deltas(read):
-        run_events += state.feed(event)
-    return run_events, malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
@@ -9384,10 +9526,12 @@ def _may_run(error: ResponsesError | None) -> bool:
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
-_DEEPEST_ARGUMENT = 40
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
+"""The work of a comparison in addition to what it reads."""
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -9405,11 +9549,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
@@ -9430,7 +9573,7 @@ class _SchemaCheck(NamedTuple):
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
@@ -9464,18 +9607,30 @@ class _SchemaCheck(NamedTuple):
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
+        if isinstance(value, Mapping):
+            yield from self._properties(value, node, path)
+        elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
                 yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
+
+    def _properties(
+        self, value: JsonObject, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield the listed properties that an object has, with schemas and paths.
+
+        A lenient check skips the nulls of optional ones.
+        """
+        properties = node.get("properties") or {}
+        required = set(node.get("required") or ())
+        for name in properties:
+            if name not in value:
+                continue
+            may_be_null = self.lenient and name not in required
+            if value[name] is not None or not may_be_null:
+                yield value[name], properties[name], _joined(path, name)
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -9548,12 +9703,19 @@ def check_arguments(
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    if isinstance(value, Mapping):
+        return _drop_property_nulls(value, forms, check, depth)
+    items = {"allOf": [form["items"] for form in forms if "items" in form]}
+    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+
+
+def _drop_property_nulls(
+    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
+) -> dict[Any, Any]:
+    """Return an object without nulls of optional properties that must not be null."""
     known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
@@ -9601,9 +9763,9 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 #
 # What a run may take, and what it has taken so far.
 #
-# A run that a host continues (it makes some calls and asks again with their outputs) goes
-# on from what the earlier rounds of the same answer took.
-# A task that a run gives away has a budget of its own, and counts for the run, too.
+# If the host makes some calls and asks again with their outputs, the new run continues
+# from what the earlier rounds of the same answer took. A task that a run delegates has a
+# budget of its own, and counts for the run as well.
 # --------------------------------------------------------------------------------------
 
 
@@ -9613,12 +9775,12 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run; of `seconds` and `tokens` 0 is no limit.
+    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
     `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit, unless it is the only one; then one
-    response without tools follows. `seconds` are those of the model and of the tools
-    that run here, without the time of people.
+    refused, so that the model hears of the limit; those of an only one are made. In
+    both cases one response without tools follows. `seconds` includes the model and the
+    tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -9637,11 +9799,11 @@ class EarlierSpending(NamedTuple):
 
 
 class Spending:
-    """The sums of a run against its budget.
+    """What a run has taken so far, compared with its budget.
 
-    `usages` are those of all responses, the earlier rounds together as the first one.
-    `last_usage` is that of the last response, `delegated_usage` that of tasks since it
-    was last taken.
+    `usages` has one entry for each response; all earlier rounds together are the first
+    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
+    it was last taken. `parent` is the spending of the run that delegated this task.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -9669,7 +9831,7 @@ class Spending:
             self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
-        """Count a response that is asked for; return its number, from 1."""
+        """Count a response that is requested; return its number, from 1."""
         self.rounds += 1
         return self.rounds
 
@@ -9735,20 +9897,20 @@ class Spending:
             self._started_at += self._now() - began
 
     def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the model may not call tools, if any."""
+        """Return the limit that keeps a response from calling tools, if any."""
         if number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit because of which the calls of a round are refused, if any."""
+        """Return the limit that refuses the calls of a round, if any."""
         is_last_of_many = number == self._budget.rounds > 1
         if is_last_of_many or number > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
     def _spent_limit(self) -> SpentLimit | None:
-        """Return which of time and tokens is used up, also by the run above a task."""
+        """Return which of time and tokens is used up, here or in the run above a task."""
         if self._parent:
             limit = self._parent._spent_limit()
             if limit:
@@ -9761,7 +9923,7 @@ class Spending:
         return None
 
     def stop(self, ended: RunDone) -> None:
-        """End the run, the run above it and all tasks as soon as their calls have."""
+        """End the run, the run above it and all tasks once their running calls end."""
         if self._parent:
             self._parent.stop(ended)
         else:
@@ -9769,7 +9931,7 @@ class Spending:
 
     @property
     def stopped(self) -> RunDone | None:
-        """How a run was stopped that belongs to this answer; nothing may go on."""
+        """The end of a run of this answer that was stopped; then none continues."""
         return self._parent.stopped if self._parent else self._stop
 
 
@@ -9778,12 +9940,12 @@ class Spending:
 #
 # Calls of tools: who may run them, how they run, and what they return.
 #
-# The first approval rule that fits counts. A rule that fits only another name of the tool
-# counts, too, if it is stricter. Without an explicit approval a call is denied.
+# The first approval rule that matches a tool's name applies. A rule that matches only
+# another name of the tool applies as well if it is stricter. A call that needs an approval
+# and does not get one is denied.
 #
-# Every call gets an output. For each failure the model gets one of our sentences; the
-# text of an exception goes only to the log, because it may quote what the model must not
-# see.
+# Every call gets an output. For each failure the model gets one of our messages; the text
+# of an exception goes only to the log, because it may quote what the model must not see.
 # --------------------------------------------------------------------------------------
 
 
@@ -9801,6 +9963,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -9811,20 +9977,23 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        strictest = _first_fitting(self.rules, name) or self.default_rule
+        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        strictest = _first_match(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_fitting(rest, other_name) or "auto"
+            other_rule = _first_match(rest, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
         return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
+        """Return the message for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -9833,13 +10002,13 @@ class Approver:
         try:
             if self.ask and await self.ask(call_id, name, arguments):
                 return None
-        except Exception as error:  # nobody could be asked: no approval
+        except Exception as error:  # the dialog failed, which is no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
         return f"The user did not approve this call of {name}. Continue without it."
 
 
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
+def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return the value of the first pattern that matches a name."""
     for pattern, value in rows:
         if fnmatchcase(name, pattern):
             return value
@@ -9849,7 +10018,7 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
 class ToolResult(NamedTuple):
     """The result of a tool: an `output` for the model, and a `card`.
 
-    A card holds what the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows with it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -9858,7 +10027,7 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
+    """The tools of a request, by their own names or by those sent to the API."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -9868,12 +10037,12 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
+        A tool that passes calls on names another tool in its arguments. Returns None if
+        it names none.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
+        """Say whether a tool waits for a person; then it has no time limit."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
@@ -9887,11 +10056,11 @@ class CallLimits(NamedTuple):
     batch_seconds: float = 600.0
     characters: int = 100_000
     own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+    """Seconds by patterns of names; the first match replaces both limits above."""
 
     def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
+        """Return the limit that a tool has of its own, if any."""
+        return _first_match(self.own, name)
 
 
 class CallTexts(NamedTuple):
@@ -9942,8 +10111,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    With a `question`, a call that the host shows to a person, no call is made yet, and
-    none is shown: the run ends, and another one goes on with the person's answer.
+    A `question` is a call that the host shows to a person. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the person's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -9951,7 +10120,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to go on: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks a person."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -9964,8 +10133,7 @@ class CallJudge(Protocol):
     def holds_calls(self) -> bool:
         """Whether calls are shown only after the judgment.
 
-        A host that runs every call which it sees must see none that may need an
-        approval.
+        A host that runs every call it sees must not see one before it is approved.
         """
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
@@ -9976,8 +10144,8 @@ class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left open
-    for others. Without a `judge` every call is made that the approver allows.
+    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
+    host. Without a `judge` every call is made that the approver allows.
     """
 
     tools: CallableTools
@@ -9997,18 +10165,28 @@ def output_item(call: Item, answer: ToolResult) -> Item:
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
+def tool_error(message: str) -> ToolResult:
+    """Return the result of a failed call, as a message for the model."""
+    return ToolResult(f"Error: {message}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
+    """A call that may run: its tool, and its checked arguments."""
 
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
     via: str = ""
+    """The tool that was called, if that passes the call on."""
+
+
+class _StartedCall(NamedTuple):
+    """A call whose task runs, or waits for its turn."""
+
+    item: Item
+    task: asyncio.Task[ToolResult]
+    has_own_time: bool
+    """Whether the time of the batch does not count for it."""
 
 
 async def run_calls(
@@ -10022,44 +10200,38 @@ async def run_calls(
     waiting one starts. Closing the generator cancels running calls.
     """
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    started: list[_StartedCall] = []
     try:
-        for call in calls:
-            checked = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], checked))
-            tasks[task] = _has_own_time(checked, toolset.limits)
+        for item in calls:
+            started.append(batch.start(item))
             await asyncio.sleep(0)
-        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
-            if has_own_time:
-                await asyncio.wait([task])
-            else:
-                await batch.wait(task)
-            if not task.done():
-                _cancel(other for other, is_apart in tasks.items() if not is_apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
+        for call in started:
+            await batch.wait(call)
+            if not call.task.done():
+                _cancel(other for other in started if not other.has_own_time)
+            yield call.item, _result_of(call, toolset.limits)
     finally:
-        _cancel(tasks)
+        _cancel(started)
 
 
-def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
-    """Say whether the time of the batch does not count for a call."""
-    if isinstance(call, ToolResult):
-        return False
-    return call.is_interactive or bool(limits.own_seconds(call.name))
+def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
+    """Return the result of a call; an error if the time of the batch is used up."""
+    if call.task.done() and not call.task.cancelled():
+        return call.task.result()
+    why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
+    return tool_error(f"{_name(call.item)} {why}")
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
+def _cancel(calls: Iterable[_StartedCall]) -> None:
+    for call in calls:
+        call.task.cancel()
 
 
 class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
+    """The calls of a round.
+
+    One person is asked at a time. Meanwhile the time of the batch stops.
+    """
 
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
@@ -10068,16 +10240,27 @@ class _Batch:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
+    def start(self, item: Item) -> _StartedCall:
+        """Check a call and start its task."""
+        checked = _check_call(item, self._toolset.tools)
+        task = asyncio.create_task(self.answer(item["call_id"], checked))
+        has_own_time = False
+        if isinstance(checked, _ReadyCall):
+            own_seconds = self._toolset.limits.own_seconds(checked.name)
+            has_own_time = checked.is_interactive or bool(own_seconds)
+        return _StartedCall(item, task, has_own_time)
 
-        The time of a question is added back.
-        """
+    async def wait(self, call: _StartedCall) -> None:
+        """Wait until a call is done or the time of the batch is used up."""
+        task = call.task
+        if call.has_own_time:
+            await asyncio.wait([task])
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
+                # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
                     continue
             else:
@@ -10106,9 +10289,10 @@ class _Batch:
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return the call that will run, or the result of one that cannot.
+    """Return the call that will run, or the error for the model.
 
-    A tool that passes calls on is checked itself, then the tool that it names.
+    If a tool passes calls on, its own arguments are checked, then those of the tool
+    that it names.
     """
     name = _name(call)
     try:
@@ -10134,7 +10318,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments fit the tool's schema, else the model's error."""
+    """Return a call whose arguments match the tool's schema, or the error for the model."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -10153,7 +10337,11 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    """Return the result of a tool.
+
+    A tool that raises SystemExit, or cancels itself, has failed and does not end the
+    run. Only the cancellation of our own task does.
+    """
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
@@ -10176,13 +10364,19 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 def _cap_output(output: Any, characters: int) -> Any:
     """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+        return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
     return output[:half] + note + output[len(output) - half :]
+
+
+def _cap_part(part: Item, characters: int) -> Item:
+    """Return a part of an output, its text capped."""
+    if "text" not in part:
+        return part
+    return {**part, "text": _cap_output(part["text"], characters)}
 
 
 def _name(call: Item) -> str:
@@ -10361,13 +10555,13 @@ def _is_of_an_answer(event: RunEvent) -> bool:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows no host: it gets frozen inputs and reports events. The
-# agents and the pipe run the same loop:
+# The loop knows no host: it gets frozen inputs and reports events. The agents and the
+# pipe run the same loop, round by round:
 #
-#     a provider answers a request        Attempts: the Responses API
-#     the judge decides about its calls   refused, left to the host, made here
-#     the calls that are made run         loop/tools.py
-#     the next request has their outputs
+#     a provider answers the request        loop/attempts.py: the Responses API
+#     a judge decides about its calls       refused, left to the host, or made here
+#     the calls that are made here run      loop/tools.py
+#     their outputs are added to the input  that is the next request
 #
 # At a limit of the budget the calls are refused, and the model answers once more without
 # tools. A run that ends with calls for the host, or with a question to a person, is
@@ -10376,7 +10570,7 @@ def _is_of_an_answer(event: RunEvent) -> bool:
 
 
 _IS_REPEATED = "was not run: the same call_id came twice in this response."
-_BROKEN_OFF = "was not run: the answer that requested it was interrupted."
+_INTERRUPTED = "was not run: the answer that requested it was interrupted."
 
 
 class Provider(Protocol):
@@ -10392,7 +10586,7 @@ class Provider(Protocol):
 
 
 class RoundStarted(NamedTuple):
-    """The model is asked for a response; `may_call` says whether it may call tools."""
+    """A response is requested; `may_call` says whether the model may call tools."""
 
     number: int
     may_call: bool
@@ -10401,8 +10595,8 @@ class RoundStarted(NamedTuple):
 class RoundDone(NamedTuple):
     """A response is complete, and what happens to its calls is decided.
 
-    `items` are its finished ones with their indexes, none if the calls of an earlier run
-    are taken up. What is held back was shown before; what the calls return follows.
+    `items` are its finished ones with their indexes; none in a round that only answers
+    the calls of an earlier run. The outputs of the calls follow.
     """
 
     number: int
@@ -10426,9 +10620,9 @@ async def run(
     """Send `request` and report what happens; ends with exactly one RunDone.
 
     With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
+    open for the caller, unless their response was interrupted. A refusal is an ending,
+    not an exception. Cancelling the run, or closing the generator, closes the
+    connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
     async with aclosing(run_rounds(request, attempts, toolset)) as events:
@@ -10444,34 +10638,37 @@ async def run_rounds(
     spending: Spending | None = None,
     open_calls: Sequence[Item] = (),
 ) -> RoundEvents:
-    """Have `provider` answer `request`, and report the rounds, too.
+    """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` has what the run may take and has taken; without it the budget of the
+    `spending` says what the run may take and has taken; without it the budget of the
     toolset counts from here. The run begins with `open_calls`, which an earlier run of
-    the same answer has left; their items are the end of the request's input.
+    the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        spending = Spending(toolset.budget if toolset else Budget())
+        budget = toolset.budget if toolset else Budget()
+        spending = Spending(budget)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and open_calls:
-        with provider.paused():
-            async with aclosing(rounds.take_up(open_calls, toolset)) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.resume(open_calls, toolset)) as events:
+            async for event in events:
+                yield event
     while rounds.request is not None:
-        for part in (rounds.respond(rounds.request), rounds.answer_calls()):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(rounds.respond(rounds.request)) as events:
+            async for event in events:
+                yield event
+        async with aclosing(rounds.answer_calls()) as events:
+            async for event in events:
+                yield event
     yield rounds.build_end()
 
 
 class _Rounds:
-    """The rounds of a run, each a response with what answers its calls.
+    """The rounds of a run; each is a response and the outputs of its calls.
 
-    `request` is the next one, None at the end. `_answer` is the last response, and
-    `_inputs` are the input items that answer its calls. `_output` is that of the whole
-    run. `_held` are events that wait for the judgment.
+    `request` is the next one, None at the end. `_answer` is the last response,
+    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
+    those of the whole run. `_held` are events of calls that wait for the judgment.
+    `_was_limited` says whether a limit has kept a call from being made.
     """
 
     def __init__(
@@ -10493,14 +10690,13 @@ class _Rounds:
         self._had_output = False
         self._may_call = True
         self._was_limited = False
-        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
-        """Ask for a response; yield its events, but hold back what the judge has to see.
+        """Request a response; yield its events, but hold back calls for the judge.
 
-        At a limit it may call nothing. The tools stay in the request for the prompt
-        cache.
+        At a limit the model may call nothing. The tools stay in the request, because
+        the prompt cache begins with them.
         """
         self.request = None
         number = self._spending.begin_round()
@@ -10511,8 +10707,7 @@ class _Rounds:
         may_call = bool(request.tools) and self._may_call
         yield RoundStarted(number, may_call)
         self._had_output = bool(self._output)
-        judge = self._toolset.judge if self._toolset else None
-        holds_calls = judge is not None and judge.holds_calls and may_call
+        holds_calls = may_call and self._judge_sees_calls_first()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
@@ -10522,6 +10717,11 @@ class _Rounds:
                     self._held.append(part)
                 else:
                     yield part
+
+    def _judge_sees_calls_first(self) -> bool:
+        """Say whether calls are shown only after the judgment."""
+        judge = self._toolset.judge if self._toolset else None
+        return judge is not None and judge.holds_calls
 
     def _take_answer(self, answer: ModelAnswer) -> None:
         """Count a response, and add its items to the output."""
@@ -10534,18 +10734,15 @@ class _Rounds:
             self._next_index = max(self._next_index, index + 1)
 
     async def answer_calls(self) -> RoundEvents:
-        """Answer what the last response asks for; set the next request if there is one."""
+        """Answer the calls of the last response; set the next request if there is one."""
         output = self._answer.output
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
-        has_failed = self._answer.ending.is_failure
-        if self._toolset is None or has_failed or not (calls or approvals):
-            for released in self._release(None):
-                yield released
-            if has_failed:
-                for call in calls:
-                    yield self._add_output(call, _refuse(call, _BROKEN_OFF))
-            yield self._end_round(Judgment())
+        has_questions = bool(calls or approvals)
+        is_failure = self._answer.ending.is_failure
+        if self._toolset is None or is_failure or not has_questions:
+            for event in self._end_unanswered(calls):
+                yield event
             return
         with self._provider.paused():
             answers = self._answer_all(calls, approvals, self._toolset)
@@ -10553,12 +10750,25 @@ class _Rounds:
                 async for event in events:
                     yield event
 
+    def _end_unanswered(self, calls: Sequence[Item]) -> Iterator[RunEvent | RoundEvent]:
+        """End a response to which the run gives no answer.
+
+        The calls of an interrupted one get outputs: nobody runs them, and the API
+        refuses a call without an output in the next turn.
+        """
+        yield from self._release(None)
+        if self._answer.ending.is_failure:
+            for call in calls:
+                yield self._add_output(call, _refuse(call, _INTERRUPTED))
+        yield self._end_round(Judgment())
+
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RoundEvents:
-        """Answer approval requests and calls, as far as that is done here.
+        """Answer approval requests, and the calls that are not left to the host.
 
-        An approval request cannot be answered without the reasoning before it.
+        The API accepts the answer to an approval request only with the reasoning before
+        that request, so it is sent again even where the toolset carries none.
         """
         limit = self._spending.limit_of_calls(self._spending.rounds)
         judgment = await self._judge(calls, limit, toolset)
@@ -10578,25 +10788,30 @@ class _Rounds:
         received = replay_output(self._answer.output, with_reasoning=reasoning)
         self._continue(judgment, received)
 
-    async def take_up(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
-        """Answer calls that an earlier run has left; the host has seen none of them."""
+    async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
+        """Answer the calls that an earlier run has left; the host has seen none of them.
+
+        They were not shown while a person was asked. With another `question` they
+        still are not.
+        """
         self.request = None
-        limit = self._spending.limit_of_calls(self._spending.rounds)
-        judgment = await self._judge(calls, limit, toolset)
-        shown_calls = [judgment.question] if judgment.question else calls
-        for call in shown_calls:
-            for event in self._show_call(call):
-                yield event
-        yield RoundDone(self._spending.rounds, (), judgment, None)
-        async with aclosing(self._make_calls(judgment, toolset)) as outputs:
-            async for output in outputs:
-                yield output
+        with self._provider.paused():
+            limit = self._spending.limit_of_calls(self._spending.rounds)
+            judgment = await self._judge(calls, limit, toolset)
+            shown_calls = [judgment.question] if judgment.question else calls
+            for call in shown_calls:
+                for event in self._show_call(call):
+                    yield event
+            yield RoundDone(self._spending.rounds, (), judgment, None)
+            async with aclosing(self._make_calls(judgment, toolset)) as outputs:
+                async for output in outputs:
+                    yield output
         self._continue(judgment, ())
 
     async def _judge(
         self, calls: Sequence[Item], limit: SpentLimit | None, toolset: Toolset
     ) -> Judgment:
-        """Return what happens to the calls; those above the budget are refused."""
+        """Return what happens to the calls; the judge decides within the budget."""
         self._was_limited = self._was_limited or limit is not None
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
@@ -10662,7 +10877,7 @@ class _Rounds:
     async def _make_calls(
         self, judgment: Judgment, toolset: Toolset
     ) -> AsyncGenerator[ToolOutput, None]:
-        """Make the calls that are made here; yield the outputs in the order of the calls.
+        """Make the calls that run here; yield all outputs in the order of the calls.
 
         While a person is asked, no call is made.
         """
@@ -10688,9 +10903,9 @@ class _Rounds:
         return limits._replace(batch_seconds=seconds)
 
     def _continue(self, judgment: Judgment, received: Sequence[Item]) -> None:
-        """Set the next request, unless the run ends here or the host has to go on.
+        """Set the next request, unless the run ends here or the host continues it.
 
-        It is the last one, its output, and the outputs of its calls.
+        It is the last request with its output and the outputs of its calls.
         """
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
@@ -10733,7 +10948,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return how the run ended, also if one of its tasks was stopped."""
+        """Return the end of the run: its own, or that of a task which was stopped."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -10753,6 +10968,7 @@ class _Rounds:
 
 
 def _begins_call(event: RunEvent) -> bool:
+    """Say whether an event is the first one of a call."""
     return isinstance(event, ItemAdded) and is_call(event.item)
 
 
@@ -10762,9 +10978,9 @@ def _refuse(call: Item, why: str) -> ToolResult:
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered.
+    """Return the request that follows `request`: it has the new `items` in its input.
 
-    A tool that had to be called has been called.
+    A tool that had to be called has been called, so it is not required again.
     """
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
@@ -10775,14 +10991,19 @@ def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesR
 async def _remote_refusal(
     request: Item, toolset: Toolset, limit: SpentLimit | None
 ) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
+    """Return why a remote call is denied, None if it is approved.
+
+    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    decides, unless the server asks only because there are rules.
+    """
     name = remote_name(request)
     if limit:
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    approver = toolset.approver
+    approver = replace(approver, default_rule=approver.remote_default(request))
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
@@ -10878,6 +11099,8 @@ class AnswerFigures(NamedTuple):
     """US dollars; None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
     """What explains a large number of tokens."""
 
@@ -10895,6 +11118,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     if figures.usage:
         parts.append(_tokens(figures.usage))
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share} % full")
     if figures.cost is not None:
         parts.append(format_money(figures.cost))
     if figures.notes:
@@ -10902,6 +11127,10 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and nobody needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -11532,17 +11761,31 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    dead = _dead_ids(values)
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
             record = _read_record(ulid, wire, sign)
-            if record and ulid in dead:
-                kept = [item for item in record.payload if not is_encrypted(item)]
-                record = record._replace(payload=tuple(kept))
-            if record:
-                records[ulid] = record
+            if record is None:
+                continue
+            if ulid in dead:
+                record = _without_encrypted(record)
+            records[ulid] = record
     return records
+
+
+def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the records whose reasoning the API can no longer read."""
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    return dead
+
+
+def _without_encrypted(record: Record) -> Record:
+    """Return a record without its encrypted items."""
+    kept = [item for item in record.payload if not is_encrypted(item)]
+    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -11679,9 +11922,14 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+            pruned[key] = _without_items(value)
     pruned |= _prune_oldest(present, most)
     return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def _without_items(value: JsonObject) -> dict[str, Any]:
+    """Return what is left of the value of a deleted message."""
+    return {name: value[name] for name in _STAYS if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -11900,25 +12148,30 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
+    """Yield the pieces of a text behind their records, which are added."""
     shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
+        for payload, shown in _payloads_of(turn):
             text = next(texts, "") if shown else ""
             record = _numbered_record(len(records), payload, turn.origin, shown)
             records[record.ulid] = record
             yield AssistantText(text, [record.ulid])
-            payload = []
     for text in texts:
         yield AssistantText(text)
+
+
+def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
+    """Yield the items of each record of a turn, and what the page shows of it.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    payload: list[Item] = []
+    for number, (item, shown) in enumerate(turn.items, 1):
+        payload.append(item)
+        if shown or number == len(turn.items):
+            yield payload, shown
+            payload = []
 
 
 def _numbered_record(
@@ -12475,12 +12728,23 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
+        self._replace_texts(cleaned)
+        self._remove_items(deleted)
+
+    def _replace_texts(self, texts: Sequence[str]) -> None:
+        """Give the texts of the run other words; `texts` has one for each piece."""
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, cleaned, strict=True)
+            for piece, text in zip(self._pieces, texts, strict=True)
         ]
+
+    def _remove_items(self, deleted: Iterable[Item]) -> None:
+        """Remove these items, and no others that are equal."""
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]
@@ -13088,6 +13352,9 @@ def _position_finder(text: str) -> Callable[[object], int]:
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
+METADATA_KEY = "execution_metadata"
+"""The seed's name of what an agent's answer took."""
+
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
@@ -13115,6 +13382,22 @@ def host_usage(ended: RunDone) -> Chunk:
     return {"usage": counts}
 
 
+def client_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` for a client of Chat Completions: sums over all rounds.
+
+    The host's form has the tokens of the last response in `prompt_tokens`, from which
+    the page tells how full the context is.
+    """
+    field = host_usage(ended)
+    if ended.usage is not None:
+        sums = {
+            "prompt_tokens": ended.usage.input,
+            "completion_tokens": ended.usage.output,
+        }
+        field["usage"] |= sums
+    return field
+
+
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
     return {"error": {"message": message}}
@@ -13129,6 +13412,19 @@ def status_chunk(text: str) -> Chunk:
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
+    """Return the last status line; the host stores an agent's `metadata` with it."""
+    chunk = status_chunk(line)
+    if metadata:
+        chunk["event"]["data"] |= {"action": METADATA_KEY, METADATA_KEY: dict(metadata)}
+    return chunk
+
+
+def metadata_field(ended: RunDone) -> Chunk:
+    """Return the field that holds an agent's metadata; empty if there is none."""
+    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -13287,9 +13583,9 @@ class ChunkRenderer:
         else:
             has_calls = bool(self._open_calls)
             yield self._chunk({}, _finish_reason(event.ending, has_calls))
-        usage = host_usage(event)
-        if usage:
-            yield {**self.head, "choices": [], **usage}
+        sums = {**client_usage(event), **metadata_field(event)}
+        if sums:
+            yield {**self.head, "choices": [], **sums}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -13336,7 +13632,8 @@ def completion(
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **host_usage(ended),
+        **client_usage(ended),
+        **metadata_field(ended),
         **error,
     }
 
@@ -13915,7 +14212,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            yield status_chunk(closing_line(self._figures(event)))
+            yield closing_chunk(closing_line(self._figures(event)), event.metadata)
         usage = host_usage(event)
         if usage:
             # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
@@ -13928,11 +14225,13 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:
-        """Say whether a last line is shown: of a failure only one that counts notes."""
+        """Say whether a last line is shown: of a failure only one that counts notes,
+        or that has an agent's metadata.
+        """
         if self._hosted is None:
             return False
         if event.ending.is_failure:
-            return self._notes > 0
+            return self._notes > 0 or bool(event.metadata)
         return not open_calls(event.output)
 
     def _figures(self, event: RunDone) -> AnswerFigures:
@@ -13940,9 +14239,12 @@ class NativeRenderer:
         return AnswerFigures(
             seconds=self._now() - self._began,
             is_failure=event.ending.is_failure,
+            rounds=event.work.rounds if event.work else 0,
+            tool_calls=event.work.tool_calls if event.work else 0,
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            window_share=event.window_share,
             usage_note=event.usage_note,
         )
 
@@ -14110,7 +14412,7 @@ def _clean_part(part: object) -> object:
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
-# Who asks: what both shells are told by Open WebUI.
+# Who asks, as Open WebUI says it to both shells.
 # --------------------------------------------------------------------------------------
 
 
@@ -14125,8 +14427,8 @@ class ChatCaller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
+    """Whether the host reads a stream. It takes any true value of `stream` for true
+    (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -14151,7 +14453,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 """The numbers that `logging` has for them."""
 
-_LONGEST_LINE = 4000
+_MAX_LINE = 4000
 
 
 class AnswerLog:
@@ -14162,7 +14464,7 @@ class AnswerLog:
     """
 
     def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Write nothing yet."""
+        """Begin; `secrets` are removed from every line."""
         self.run_id = run_id
         self._secrets = tuple(secrets)
 
@@ -14177,21 +14479,21 @@ class AnswerLog:
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
-        Long text is cut: an exception of a tool may say anything.
+        Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
-        """Write what may be of interest."""
+        """Write a line of level INFO."""
         self.line("INFO", text)
 
     def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
+        """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Take a line that holds no secret and no line break."""
+        """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError
 
 
@@ -14209,15 +14511,15 @@ def comma_list(text: str) -> list[str]:
 
 
 _MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
 
 
 def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
     if not unknown:
         return ""
     shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
@@ -14229,9 +14531,8 @@ def unknown_words(
 #
 # A valve that holds a JSON object with documented keys.
 #
-# One such valve replaces many fields that hardly anybody changes. Its keys are checked
-# one by one: a key with an invalid value falls back to its default, and the rest still
-# holds.
+# One such valve replaces many fields that are rarely changed. Its keys are checked one by
+# one: a key with an invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -14280,6 +14581,7 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
 
 
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    """Say whether a form accepts the value of one key."""
     try:
         form.model_validate({key: value})
     except ValidationError:
@@ -14290,7 +14592,7 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 # --------------------------------------------------------------------------------------
 # shells.shell
 #
-# Which of the two shells speaks: their messages differ in nothing else.
+# The two shells by their names: the rest of their messages is the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -14304,7 +14606,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
+        """Where its valves are, as a part of a sentence."""
         return f"the valves of this {self.noun}"
 
 
@@ -14320,11 +14622,11 @@ PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
 
 
 _PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
+"""In pro mode several passes make one answer, and nothing is sent in between."""
 
 
 class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that both have, in seconds."""
+    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -14346,7 +14648,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        is_pro = model.pro or "-pro" in model.id
+        least = _PRO_SILENCE if is_pro else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),
@@ -14358,10 +14661,10 @@ class TimeoutSettings(BaseModel):
 # --------------------------------------------------------------------------------------
 # shells.valve_messages
 #
-# What administrators are told about valves, for pipe and agents.
+# Messages about valves for administrators, for pipe and agents.
 #
-# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-# the name of its valve, which both shells share, and the place where a shell has it.
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
 # --------------------------------------------------------------------------------------
 
 
@@ -14382,7 +14685,7 @@ _EXAMPLES: Mapping[SettingName, str] = {
 
 
 def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
+    """Return what an administrator can do about a failure; empty if nothing."""
     settings = fault.settings
     if not settings:
         return ""
@@ -14418,21 +14721,22 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
+    """Return the sentence that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
     """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # --------------------------------------------------------------------------------------
 # shells.tool_valves
 #
-# The valves that say which tools may run, and for how long, for pipe and agents.
+# The valves about approvals and time limits of tools, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -14452,18 +14756,18 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 class ReadRules(NamedTuple):
-    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+    """The rules of TOOL_APPROVAL, and the message about an error in them."""
 
     rules: ApprovalRules
     problem: str = ""
 
 
 def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, one a line or comma.
+    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
+    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    cannot be read may have been meant to deny any tool, so a person is asked about all
+    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
@@ -14480,7 +14784,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
 
 
 def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
+    """Return the approval that a word stands for; an empty one means `ask`."""
     return _ANSWERS.get(word.lower())
 
 
@@ -14489,17 +14793,17 @@ _DEFAULT_TIMEOUT = 120.0
 
 
 class ReadTimeouts(NamedTuple):
-    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
 
     default: float
-    """The limit of a tool that no pattern fits."""
+    """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
     problem: str = ""
 
 
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
@@ -14523,7 +14827,7 @@ def _read_timeout(word: str) -> float | None:
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Parsed | None]
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
+    """Return the values by patterns of names, and the first invalid entry."""
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -14553,7 +14857,7 @@ _MIN_THRESHOLD = 1000
 
 
 def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above so many tokens.
+    """Return the `context_management` that compacts a chat above this many tokens.
 
     None for 0, and at Azure, which does not have it.
     """
@@ -14571,7 +14875,7 @@ def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]]
 
 
 class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
+    """The valves about the server that both shells have, without secrets."""
 
     BASE_URL: str
     ORGANIZATION: str
@@ -14611,7 +14915,10 @@ def endpoint_of_valves(
     headers: Mapping[str, str],
     token: str = "",
 ) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=api_key,
@@ -14629,7 +14936,7 @@ def endpoint_of_valves(
 # --------------------------------------------------------------------------------------
 # shells.failures
 #
-# What people and the log are told of an answer that failed, for pipe and agents.
+# Reports an answer that failed, to people and to the log, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -14640,8 +14947,8 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         log.warn(f"nothing was sent: {message}")
     else:
         message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
-            "an administrator the error id."
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)
@@ -14680,7 +14987,10 @@ _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 
 def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    """Return the ids by which OpenAI's support finds an answer, for the log.
+
+    After a safety stop the notice names a `review_target`.
+    """
     notice = trace.error.notice
     ids = [f"request id {trace.request_id}"]
     if trace.response_id:
@@ -14711,10 +15021,10 @@ def with_error_id(log: AnswerLog, message: str) -> str:
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
-# What callers may set beside their chat, by the words of `caller_may_set`.
+# The messages about `caller_may_set`: what callers may set besides their chat.
 #
-# The words differ: the pipe closes what is the administrator's, the agents open what a
-# request needs. What administrators are told is the same.
+# The words differ: in the pipe they open what is otherwise the administrator's, in the
+# agents any key of a request. The messages are the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -14724,7 +15034,7 @@ _SETTING = "caller_may_set"
 def unknown_permissions(
     words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
+    """Return the message about words that have no effect; empty if there are none."""
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
@@ -14733,8 +15043,8 @@ def left_out_line(
 ) -> str:
     """Return the line of the log about settings that a request may not have.
 
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
+    `left_out` has the shown text of each name. Each name is logged once per caller: a
+    client sends the same settings again and again.
     """
     new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
     if not new:
@@ -14781,7 +15091,7 @@ def read_context(context: object) -> list[ContextSource]:
     return list(sources)
 
 
-def format_context(entries: list[ContextSource]) -> str:
+def format_context(entries: Sequence[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
@@ -14817,12 +15127,14 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.metadata
 #
-# What an answer took: the seed's `execution_metadata`.
+# The figures of an answer: the seed's `execution_metadata`.
 # --------------------------------------------------------------------------------------
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
+    unknown, `latency` in seconds.
+    """
 
     strategy: str
     model: str
@@ -14832,6 +15144,8 @@ class RunMetadata(NamedTuple):
     latency: float
     price: float = 0.0
     usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
@@ -14843,6 +15157,7 @@ class RunMetadata(NamedTuple):
             usage=self.usage if self.usage.total else None,
             cost=self.price or None,
             notes=notes,
+            window_share=self.window_share,
         )
         return closing_line(figures)
 
@@ -15054,11 +15369,11 @@ MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class StrategyParameters:
-    """What a strategy is to do.
+    """What a strategy has to do.
 
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
-    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
-    0 is no limit. At a limit the model answers with what it has.
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
     """
 
     model: str = ""
@@ -15073,119 +15388,116 @@ class StrategyParameters:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, whatever was asked for."""
+        """The number of rounds that may call tools, within its range."""
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 
-class ParameterProblem(NamedTuple):
-    """A parameter that is left at its default, and why; an empty name is all of them."""
-
-    name: str
-    reason: str
-
-
-def read_strategy_parameters(
-    text: str, defaults: StrategyParameters = StrategyParameters()
-) -> tuple[StrategyParameters, list[ParameterProblem]]:
-    """Return the parameters in a JSON object, and what cannot be used of it.
-
-    What is not given, or not valid, is as in `defaults`. Numbers are moved into their
-    range.
-    """
-    if not text.strip():
-        return defaults, []
-    given = parse_json_object(text)
-    if given is None:
-        return defaults, [ParameterProblem("", "it is not a JSON object")]
-    values: dict[str, Any] = {}
-    problems: list[ParameterProblem] = []
-    for name, value in given.items():
-        read = _PARAMETER_READERS.get(name)
-        if read is None:
-            problems.append(ParameterProblem(name, "there is no such parameter"))
-            continue
-        try:
-            values[name] = read(value)
-        except ValueError as error:
-            problems.append(ParameterProblem(name, str(error)))
-    return replace(defaults, **values), problems
-
-
-def _read_text(value: object) -> str:
-    """Return a text; raises ValueError."""
+def _find_guide(value: object) -> object:
+    """Return the built-in guide that a name stands for; raises ValueError."""
+    if value in ("", None):
+        return NO_GUIDE
     if not isinstance(value, str):
-        raise ValueError("it must be a text")
+        return value
+    if value not in BUILT_IN_GUIDES:
+        raise ValueError("there is no such guide")
+    return BUILT_IN_GUIDES[value]
+
+
+def _overrides_as_text(value: object) -> object:
+    """Return policy overrides that are an object as its text."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
     return value
 
 
-def _read_overrides(value: object) -> str:
-    """Return policy overrides: a text, or a JSON object as its text."""
-    if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False)
-    return _read_text(value)
-
-
-def _read_policy_style(value: object) -> PolicyStyle:
-    """Return a style of policies; raises ValueError."""
-    for style in POLICY_STYLES:
-        if value == style:
-            return style
-    raise ValueError(f"it must be one of {', '.join(POLICY_STYLES)}")
-
-
-def _read_guide(value: object) -> Guide:
-    """Return a guide: the name of a built-in one, or its fields; raises ValueError."""
-    if value in ("", None):
-        return NO_GUIDE
-    if isinstance(value, str) and value in BUILT_IN_GUIDES:
-        return BUILT_IN_GUIDES[value]
-    if not isinstance(value, Mapping):
-        raise ValueError(f"it must be an object or one of {', '.join(BUILT_IN_GUIDES)}")
-    try:
-        return Guide.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise ValueError(f"{where}: {first['msg']}") from None
-
-
-def _read_count(least: int, most: int) -> Callable[[object], int]:
-    """Return what reads a whole number and moves it into its range."""
+def _move_into_range(least: int, most: int) -> Callable[[object], int]:
+    """Return what reads a number and moves it into its range (R5)."""
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"it must be a number from {least} to {most}")
+            raise ValueError("it must be a number")
         return clamp_number(value, least, most, least)
 
     return read
 
 
-def _read_flag(value: object) -> bool:
-    """Return true or false; raises ValueError."""
-    if not isinstance(value, bool):
-        raise ValueError("it must be true or false")
-    return value
+_Overrides = Annotated[StrictStr, BeforeValidator(_overrides_as_text)]
+_ChosenGuide = Annotated[Guide, BeforeValidator(_find_guide)]
+_Iterations = Annotated[int, BeforeValidator(_move_into_range(1, MAX_ITERATIONS))]
+_Seconds = Annotated[int, BeforeValidator(_move_into_range(0, MAX_SECONDS))]
+_Tokens = Annotated[int, BeforeValidator(_move_into_range(0, MAX_TOKENS))]
+_SEED = StrategyParameters()
 
 
-_PARAMETER_READERS: Mapping[str, Callable[[object], object]] = {
-    "model": _read_text,
-    "instruction": _read_text,
-    "prompt_policy_overrides": _read_overrides,
-    "policy_style": _read_policy_style,
-    "guide": _read_guide,
-    "maximum_iterations": _read_count(1, MAX_ITERATIONS),
-    "maximum_seconds": _read_count(0, MAX_SECONDS),
-    "maximum_tokens": _read_count(0, MAX_TOKENS),
-    "emit_intermediate_thoughts": _read_flag,
-}
-"""How each parameter is read from JSON; all names of StrategyParameters."""
+class StrategySettings(BaseModel):
+    """The parameters as an administrator writes them, in one JSON object."""
+
+    model: StrictStr = Field(
+        default="gpt-6.1-sol",
+        min_length=1,
+        description="The model of an agent, by any name that MODEL_ID can have. With "
+        "the switch *Agent* it is the model of the chat.",
+    )
+    instruction: StrictStr = Field(
+        default=_SEED.instruction,
+        description="What an agent is for. The system prompt of the chat follows it.",
+    )
+    prompt_policy_overrides: _Overrides = Field(
+        default=_SEED.prompt_policy_overrides,
+        description="Changed policies: a text, which is added, or an object, which "
+        "replaces some of them (docs/agent.md).",
+    )
+    policy_style: PolicyStyle = Field(
+        default=_SEED.policy_style,
+        description="Length of the policies: `full`, `lean` (a sentence each), or "
+        "`auto`, which depends on the model.",
+    )
+    guide: _ChosenGuide = Field(
+        default="",
+        validate_default=True,
+        description="Who an agent is: `researcher`, `engineer`, `companion`, or an "
+        "object with `systemPrompt`, `temperature`, `memoryPolicy` and "
+        "`initialMemories`.",
+    )
+    maximum_iterations: _Iterations = Field(
+        default=_SEED.maximum_iterations,
+        description="Maximum number of rounds that may call tools, 1 to 30; then the "
+        "model answers with what it has.",
+    )
+    maximum_seconds: _Seconds = Field(
+        default=int(_SEED.maximum_seconds),
+        description="Time limit of an answer and its tools, excluding time waiting "
+        "for people. 0: none.",
+    )
+    maximum_tokens: _Tokens = Field(
+        default=_SEED.maximum_tokens,
+        description="Token limit of all rounds of an answer. 0: none.",
+    )
+    emit_intermediate_thoughts: StrictBool = Field(
+        default=_SEED.emit_intermediate_thoughts,
+        description="Show what the model writes between calls of tools. Off: only "
+        "the answer.",
+    )
+
+    def parameters(self) -> StrategyParameters:
+        """Return what a strategy works with."""
+        return StrategyParameters(
+            model=self.model,
+            instruction=self.instruction,
+            prompt_policy_overrides=self.prompt_policy_overrides,
+            policy_style=self.policy_style,
+            guide=self.guide,
+            maximum_iterations=self.maximum_iterations,
+            maximum_seconds=self.maximum_seconds,
+            maximum_tokens=self.maximum_tokens,
+            emit_intermediate_thoughts=self.emit_intermediate_thoughts,
+        )
 
 
 # --------------------------------------------------------------------------------------
 # strategies.guard
 #
-# Decides whether a call may be made: a known tool, valid arguments, no repeated
-# failure.
+# Checks calls before they are made: tool, arguments, and no repeated failure.
 #
 # The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
 # and a model that reads one can correct itself.
@@ -15258,7 +15570,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -15281,7 +15593,7 @@ class GuardedTools:
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is the same for calls with the same effect."""
+        """Return a text that is equal for calls with the same checked arguments."""
         checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
@@ -15300,7 +15612,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the text about the first value that is no option; empty without one."""
+    """Return the error of the first value that is not an option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
@@ -15331,7 +15643,7 @@ def _option_text(value: Any) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.limits
 #
-# The budget of a strategy, and what the model reads when it is used up.
+# The budget of a strategy, and the texts for the model when it is used up.
 #
 # The texts about rounds and failures are the seed's
 # (docs/reference/pipelines-server.md, "Texts for the model").
@@ -15339,11 +15651,11 @@ def _option_text(value: Any) -> str:
 
 
 MAX_CALLS = 1000
-"""Of one answer; 30 rounds of many calls at once stay below it."""
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
 
 
 def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return how much an answer may take."""
+    """Return the limits of an answer."""
     return Budget(
         rounds=parameters.rounds,
         calls=MAX_CALLS,
@@ -15352,13 +15664,18 @@ def build_budget(parameters: StrategyParameters) -> Budget:
     )
 
 
-def build_call_texts(parameters: StrategyParameters) -> CallTexts:
-    """Return what the model reads of a call that failed or was not made."""
+def build_call_texts(
+    parameters: StrategyParameters, calls: int = MAX_CALLS
+) -> CallTexts:
+    """Return what the model reads of a call that failed or was not made.
+
+    `calls` is how many an answer may make.
+    """
     return CallTexts(
         failed=TOOL_FAILED_TEXT,
         rounds=f"Maximum iteration limit ({parameters.rounds}) reached. Cannot call "
         "tool '{tool}'. Please consider increasing the iteration limit.",
-        calls=f"Call limit ({MAX_CALLS}) reached. Cannot call tool '{{tool}}'.",
+        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
         seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
         "tool '{tool}'.",
         tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
@@ -15438,7 +15755,7 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 
 
 def _has_tool_images(message: Message) -> bool:
-    """Say whether a message begins as that of the host with the pictures of tools."""
+    """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
     first = content[0] if isinstance(content, list) and content else content
     text = first.get("text") if isinstance(first, Mapping) else first
@@ -15463,6 +15780,33 @@ def _parse_window(policy: str) -> int:
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
+
+
+# --------------------------------------------------------------------------------------
+# strategies.instructions
+#
+# The instructions of a strategy: who the agent is, its policies, what it may read.
+# --------------------------------------------------------------------------------------
+
+
+def build_strategy_instructions(
+    parameters: StrategyParameters,
+    style: ChosenStyle,
+    system_text: str,
+    sources: Sequence[ContextSource] = (),
+) -> str:
+    """Return the instructions of a request; `system_text` is that of the chat.
+
+    First comes the guide, then the instruction of the parameters, then the chat's own.
+    The context is the end.
+    """
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(
+        base, parameters.prompt_policy_overrides, style
+    )
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
 
 
 # --------------------------------------------------------------------------------------
@@ -15509,7 +15853,7 @@ class _MergedCalls:
         self._dropped: set[int] = set()
 
     def check(self, event: RunEvent) -> RunEvent | None:
-        """Return what is passed on of an event; None for one of a dropped call."""
+        """Return the event to pass on, None for one of a dropped call."""
         if not isinstance(event, ItemEvent):
             return event
         match event:
@@ -15704,9 +16048,11 @@ class _MessageParts:
 
     @property
     def is_shown(self) -> bool:
+        """Whether any part of the message was shown."""
         return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what can be shown after more text has come."""
         yield from self._show_spans(self._parser.feed(text))
 
     def close(self) -> Iterator[RunEvent]:
@@ -15830,7 +16176,7 @@ class ThoughtFilter:
                 yield from self._messages[event.output_index].end(event.item)
             case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
-            case Status():
+            case Status() | HiddenMessage():
                 yield event
             case ResponseDone() | RunDone():
                 yield from self._close()
@@ -16036,8 +16382,7 @@ class SandboxLimits(NamedTuple):
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read. A workspace is removed `idle_seconds`
-    after its last use, or when `chats` others were used since.
+    printed, the result, and a file that is read; `returned_files` are handed out.
     """
 
     seconds: float = 30.0
@@ -16048,9 +16393,21 @@ class SandboxLimits(NamedTuple):
     files: int = 1_000
     output: int = 50_000
     returned_files: int = 10
-    concurrency: int = 4
+
+
+class SharedLimits(NamedTuple):
+    """What the users of one server share, whatever the limits of their runs are.
+
+    `runs` and `runs_per_user` are simultaneous. A workspace is removed `idle_seconds`
+    after its last use; where there are too many, whoever has the most loses the one
+    that was not used for the longest time.
+    """
+
+    runs: int = 4
+    runs_per_user: int = 2
+    workspaces: int = 50
+    workspaces_per_user: int = 20
     idle_seconds: float = 3600.0
-    chats: int = 50
 
 
 class ProcessHandle:
@@ -16537,7 +16894,8 @@ def _client_environment() -> dict[str, str]:
 # A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
 # before what is in them), then the bytes of the files. `unpack` restores it and returns
 # the stamps of its files. `Survey` reads the new one, and `changed` returns path, place in
-# the archive and size of each file whose stamp is another.
+# the archive and size of each file whose stamp is another, except for what programs cache
+# for themselves (`CACHES`, bytecode): it is kept, but it is no result.
 #
 # A `ChildJob` is a child process with three pipes: stdout, stderr, and `RESULT`. `wait`
 # returns the limit that it exceeds, or nothing. `finish` ends all processes but the first
@@ -16566,12 +16924,26 @@ WORK = "/work"
 PACKAGES = "/packages"
 CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
-MAX_LISTED = 20
+FULL = (errno.ENOSPC, errno.EFBIG)
+MAX_DROPPED = 20
 RESULT = 3
 NO_MODULE = (
     "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
 )
 NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
+CACHES = frozenset(
+    [
+        ".cache",
+        ".config",
+        ".ipynb_checkpoints",
+        ".local",
+        ".matplotlib",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        "__pycache__",
+    ]
+)
 Stamp = tuple[int, int, int]
 
 
@@ -16663,7 +17035,7 @@ class Survey:
         offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
-                if self.stamps[path] != before.get(path):
+                if self.stamps[path] != before.get(path) and not is_cached(path):
                     changed.append((path, offset, size))
                 offset += size
         return sorted(changed)
@@ -16674,6 +17046,11 @@ class Survey:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
                     copy(file, target, size)
+
+
+def is_cached(path: str) -> bool:
+    *folders, name = path.split("/")
+    return name.endswith((".pyc", ".pyo")) or not CACHES.isdisjoint(folders)
 
 
 def encode_line(value: object) -> bytes:
@@ -16892,7 +17269,7 @@ def print_error(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
     if isinstance(error, ModuleNotFoundError):
         sys.stderr.write(NO_MODULE)
-    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
+    elif isinstance(error, OSError) and error.errno in FULL:
         sys.stderr.write(NO_SPACE)
 
 
@@ -16968,8 +17345,9 @@ def main() -> int:
     set_limits(request["limits"])
     try:
         before = unpack(source)
-    except Exception:  # code can have written it, if it took us over
-        return send(target, {"damaged": True})
+    except Exception as error:  # code can have written it, if it took us over
+        is_full = isinstance(error, OSError) and error.errno in FULL
+        return send(target, {"damaged": "full" if is_full else "invalid"})
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
@@ -16998,9 +17376,10 @@ def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
         answer["unkept"] = str(error)
         return None
     changed = survey.changed(before)
-    answer["dropped"] = survey.dropped[:MAX_LISTED]
-    answer["changed"] = changed[:MAX_LISTED]
-    answer["unlisted"] = len(changed[MAX_LISTED:])
+    returned = limits["returned_files"]
+    answer["dropped"] = survey.dropped[:MAX_DROPPED]
+    answer["changed"] = changed[:returned]
+    answer["not_shown"] = len(changed[returned:])
     return survey
 
 
@@ -17073,7 +17452,8 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         begin = file.tell()
         end = path.stat().st_size
     changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
-    return SandboxReply(answer, archive if has_archive else None, changed)
+    returned = changed[: limits.returned_files]
+    return SandboxReply(answer, archive if has_archive else None, returned)
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
@@ -17296,9 +17676,56 @@ def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
 
 
 # --------------------------------------------------------------------------------------
+# toolbox.sandbox.queues
+#
+# Who may run when: the runs of a server, and those of each of its users.
+# --------------------------------------------------------------------------------------
+
+
+class _UserQueue:
+    """The runs of one user: those that are under way, and those that wait."""
+
+    def __init__(self, max_runs: int) -> None:
+        self.turns = asyncio.Semaphore(max_runs)
+        self.members = 0
+
+
+class RunQueue:
+    """Lets as many runs begin as the server and the user may have at once.
+
+    A user waits behind their own runs first. So each user has no more than
+    `runs_per_user` in the line of the server, however many calls they make.
+    """
+
+    def __init__(self, limits: SharedLimits) -> None:
+        """Nobody waits yet."""
+        self._limits = limits
+        self._server_turns = asyncio.Semaphore(limits.runs)
+        self._users: dict[str, _UserQueue] = {}
+
+    @asynccontextmanager
+    async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until a run of `user` may begin; it ends with the context."""
+        queue = self._users.get(user)
+        if queue is None:
+            queue = _UserQueue(self._limits.runs_per_user)
+            self._users[user] = queue
+        queue.members += 1
+        try:
+            async with queue.turns, self._server_turns:
+                yield
+        finally:
+            queue.members -= 1
+            if queue.members == 0:
+                del self._users[user]
+
+
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.workspaces
 #
 # The workspaces of the chats, in a temporary folder.
+#
+# They outlive a change of the limits: only `SharedLimits` belong to the pool.
 #
 # The server never unpacks an archive, so links and strange names exist only inside
 # sandboxes. The folder is locked while its server lives; the kernel releases the lock
@@ -17324,7 +17751,7 @@ class _WorkspaceRoot:
 
     def close(self) -> None:
         """Remove it with its contents."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_folder(self.path)
         os.close(self._lock)
 
 
@@ -17353,6 +17780,16 @@ class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
+class WorkspaceKey(NamedTuple):
+    """Names a workspace: that of a user in a chat.
+
+    Whoever knows the key can use the workspace. Without a chat each call has a new one.
+    """
+
+    user: str
+    chat: str
+
+
 class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
@@ -17372,7 +17809,7 @@ _MAX_REMEMBERED_FILES = 1000
 class Workspace:
     """What one chat keeps."""
 
-    def __init__(self, folder: Path, limits: SandboxLimits) -> None:
+    def __init__(self, folder: Path) -> None:
         """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
@@ -17380,7 +17817,6 @@ class Workspace:
         self.received: dict[str, None] = {}
         """The ids of the attached files that were put into it, oldest first."""
         self._folder = folder
-        self._limits = limits
         self._numbers = count(1)
         self._files: list[Path] = []
 
@@ -17416,12 +17852,15 @@ class Workspace:
             self.archive = None
 
     def export_files(
-        self, spool: Path, parts: Iterable[FileSlice]
+        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to its own path."""
+        """Copy files that a run wrote, each to its own path.
+
+        Of all that were handed out, the newest stay, up to `max_bytes`.
+        """
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
-        self._remove_oldest_files()
+        self._remove_oldest_files(max_bytes)
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
@@ -17434,32 +17873,39 @@ class Workspace:
 
     def remove(self) -> None:
         """Remove it with the files that were handed out."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
-    def _remove_oldest_files(self) -> None:
+    def _remove_oldest_files(self, max_bytes: int) -> None:
         """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
-        while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
+        while sum(sizes) > max_bytes or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
 
 
 class WorkspacePool:
-    """The workspaces of all chats, each lent to one run at a time."""
+    """The workspaces of all chats, each lent to one run at a time.
 
-    def __init__(self, limits: SandboxLimits) -> None:
+    `runs` says which run may begin.
+    """
+
+    def __init__(self, limits: SharedLimits | None = None) -> None:
         """Create nothing yet."""
-        self._limits = limits
+        self._limits = limits or SharedLimits()
+        self.runs = RunQueue(self._limits)
         self._root: _WorkspaceRoot | None = None
-        self._workspaces: dict[Hashable, Workspace] = {}
-        self._timers: dict[Hashable, asyncio.TimerHandle] = {}
+        self._workspaces: dict[WorkspaceKey, Workspace] = {}
+        """The least recently used first."""
+        self._timers: dict[WorkspaceKey, asyncio.TimerHandle] = {}
+        """Of the workspaces that nobody uses now."""
         self._is_closed = False
 
     @asynccontextmanager
-    async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
+    async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
         """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
-        chat: Hashable = chat_id or object()
-        workspace = self._acquire(chat)
+        if not key.chat:
+            key = key._replace(chat=token_hex(16))
+        workspace = self._acquire(key)
         try:
             async with workspace.lock:
                 if self._is_closed:
@@ -17467,18 +17913,22 @@ class WorkspacePool:
                 yield workspace
         finally:
             workspace.borrowers -= 1
-            self._release(chat, workspace)
+            self._release(key, workspace)
 
-    def _acquire(self, chat: Hashable) -> Workspace:
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+        return key in self._workspaces
+
+    def _acquire(self, key: WorkspaceKey) -> Workspace:
         if self._is_closed:
             raise SandboxClosed
-        if chat in self._timers:
-            self._timers.pop(chat).cancel()
-        workspace = self._workspaces.pop(chat, None)
+        if key in self._timers:
+            self._timers.pop(key).cancel()
+        workspace = self._workspaces.pop(key, None)
         if workspace is None:
             folder = Path(tempfile.mkdtemp(dir=self._open_root()))
-            workspace = Workspace(folder, self._limits)
-        self._workspaces[chat] = workspace  # the last of all: it was used last
+            workspace = Workspace(folder)
+        self._workspaces[key] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
 
@@ -17487,30 +17937,48 @@ class WorkspacePool:
         return self._root.path
 
     async def install(self, wheels: Path) -> Path:
-        """Unpack wheels into one folder, which all runs can read; return it.
+        """Unpack wheels into a new folder, which all runs can read; return it.
 
         Raises OSError or BadZipFile.
         """
-        folder = self._open_root() / "packages"
-        folder.parent.chmod(0o711)  # runs have another user if the server is root
+        root = self._open_root()
+        root.chmod(0o711)  # runs have another user if the server is root
+        folder = Path(tempfile.mkdtemp(prefix="packages-", dir=root))
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
 
-    def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Start the idle timer; remove the least recently used if there are too many."""
+    def _release(self, key: WorkspaceKey, workspace: Workspace) -> None:
+        """Start the idle timer; remove what is now too much."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
         seconds = self._limits.idle_seconds
-        self._timers[chat] = loop.call_later(seconds, self._remove, chat)
-        surplus = len(self._workspaces) - self._limits.chats
-        idle = [chat for chat in self._workspaces if chat in self._timers]
-        for oldest in idle[: max(0, surplus)]:
-            self._remove(oldest)
+        self._timers[key] = loop.call_later(seconds, self._remove, key)
+        surplus = self._find_surplus()
+        while surplus is not None:
+            self._remove(surplus)
+            surplus = self._find_surplus()
 
-    def _remove(self, chat: Hashable) -> None:
-        self._timers.pop(chat).cancel()
-        self._workspaces.pop(chat).remove()
+    def _find_surplus(self) -> WorkspaceKey | None:
+        """Return the workspace to remove next; None if there are not too many.
+
+        Whoever has the most loses the one that was not used for the longest time, so
+        that the chats of one user cannot push out those of others.
+        """
+        limits = self._limits
+        counts = Counter(key.user for key in self._workspaces)
+        idle = [key for key in self._workspaces if key in self._timers]
+        for key in idle:
+            if counts[key.user] > limits.workspaces_per_user:
+                return key
+        if not idle or len(self._workspaces) <= limits.workspaces:
+            return None
+        most = max(counts[key.user] for key in idle)
+        return next(key for key in idle if counts[key.user] == most)
+
+    def _remove(self, key: WorkspaceKey) -> None:
+        self._timers.pop(key).cancel()
+        self._workspaces.pop(key).remove()
 
     def refuse_new(self) -> None:
         """Lend nothing any more."""
@@ -17538,9 +18006,13 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with its contents; what cannot be removed stays."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _unpack_wheels(wheels: Path, folder: Path) -> None:
     """Install wheels as pip does, without their scripts."""
-    folder.mkdir(exist_ok=True)
     for wheel in wheels.iterdir():  # a folder that is missing is an error
         if wheel.suffix == ".whl":
             with ZipFile(wheel) as archive:
@@ -17668,6 +18140,11 @@ def _build_sandbox_result(
     match answer:
         case {"refused": str(reason)}:
             raise _SandboxCallFailed(reason)
+        case {"damaged": "full"}:
+            raise _SandboxCallFailed(
+                "The files of this chat no longer fit into the workspace, because an "
+                "administrator has lowered its limits. It is empty now. Call again."
+            )
         case {"damaged": _}:
             raise _SandboxCallFailed(
                 "An earlier run damaged the workspace, which is empty now. Call again."
@@ -17733,9 +18210,12 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
         yield f"[The file continues: it has {answer.get('size')} bytes.]"
-    unlisted = answer.get("more") or answer.get("unlisted")
+    unlisted = answer.get("more")
     if unlisted:
         yield f"{unlisted} more are not listed."
+    hidden = answer.get("not_shown")
+    if hidden:
+        yield f"{hidden} more files are not shown."
 
 
 def _dump_json(value: object) -> str:
@@ -17758,7 +18238,10 @@ def _drop_line(line: str) -> None:
 
 
 class SandboxTools:
-    """The tools of one server; who knows a `chat_id` has access to its workspace."""
+    """The tools of one server, with one setting of their limits.
+
+    `problems` says why there is no sandbox, or what it lacks, for an administrator.
+    """
 
     def __init__(
         self,
@@ -17766,19 +18249,26 @@ class SandboxTools:
         wheels: str = "",
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
+        workspaces: WorkspacePool | None = None,
     ) -> None:
-        """`wheels` is the folder of packages that code can import, if there is one."""
+        """`wheels` is the folder of packages that code can import, if there is one.
+
+        `workspaces` outlive these tools; without them they have their own.
+        """
+        self.problems: list[str] = []
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
         self._make_backends = make_backends
         self._packages = ""
-        self._workspaces = WorkspacePool(self._limits)
-        self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._packages_folder: Path | None = None
+        self._has_own_workspaces = workspaces is None
+        self._workspaces = WorkspacePool() if workspaces is None else workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
         self._compiling: list[ChildProcess] = []
+        self._is_closed = False
 
     async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
@@ -17792,18 +18282,22 @@ class SandboxTools:
             for name, (about, properties) in _TOOLS.items()
         ]
 
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat still has its workspace."""
+        return self._workspaces.has_workspace(key)
+
     async def call(
-        self, chat_id: str, name: str, arguments: Mapping[str, Any]
+        self, key: WorkspaceKey, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
 
         async def build(_workspace: Workspace) -> dict[str, Any]:
             return _build_sandbox_request(name, arguments)
 
-        return await self._answer(chat_id, build)
+        return await self._answer(key, build)
 
     async def receive(
-        self, chat_id: str, file_id: str, name: str, read: ReadFile
+        self, key: WorkspaceKey, file_id: str, name: str, read: ReadFile
     ) -> SandboxResult:
         """Put a file into the workspace, once."""
 
@@ -17820,11 +18314,11 @@ class SandboxTools:
                 "id": file_id,
             }
 
-        return await self._answer(chat_id, build)
+        return await self._answer(key, build)
 
     async def _answer(
         self,
-        chat_id: str,
+        key: WorkspaceKey,
         build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
     ) -> SandboxResult:
         """Run the request that is built; there is nothing to do for none."""
@@ -17832,11 +18326,14 @@ class SandboxTools:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
-            async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+            async with self._workspaces.acquire(key) as workspace:
                 request = await build(workspace)
                 if request is None:
                     return SandboxResult("")
-                return await self._run(sandbox, request, workspace)
+                async with self._workspaces.runs.take_turn(key.user):
+                    if self._is_closed:
+                        raise SandboxClosed
+                    return await self._run(sandbox, request, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)
         except SandboxClosed:
@@ -17851,14 +18348,19 @@ class SandboxTools:
         return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
-        """End what runs, then remove all workspaces."""
-        self._workspaces.refuse_new()
+        """End what runs; remove the packages, and workspaces that are their own."""
+        self._is_closed = True
+        if self._has_own_workspaces:
+            self._workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        await self._workspaces.close()
+        if self._has_own_workspaces:
+            await self._workspaces.close()
+        elif self._packages_folder is not None:
+            remove_folder(self._packages_folder)
 
     async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
@@ -17866,9 +18368,7 @@ class SandboxTools:
         """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
-            files = workspace.export_files(
-                spool, reply.changed[: self._limits.returned_files]
-            )
+            files = workspace.export_files(spool, reply.changed, self._limits.disk)
             workspace.store_archive(spool, reply)
             if "id" in request:
                 workspace.add_received(request["id"])
@@ -17882,7 +18382,8 @@ class SandboxTools:
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
-                async with self._workspaces.acquire("") as workspace:
+                nobody = WorkspaceKey("", "")
+                async with self._workspaces.acquire(nobody) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
@@ -17895,8 +18396,9 @@ class SandboxTools:
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
-            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
+            self._report(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
+        self._packages_folder = folder
         packages = sorted(
             path.name.partition("-")[0] for path in folder.glob("*.dist-info")
         )
@@ -17919,8 +18421,13 @@ class SandboxTools:
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
         why = "; ".join(reasons)
-        self._log(f"The tools of the sandbox are not offered: {why}.")
+        self._report(f"The tools of the sandbox are not offered: {why}.")
         return None
+
+    def _report(self, problem: str) -> None:
+        """Tell an administrator, above an answer and in the log."""
+        self.problems.append(problem)
+        self._log(problem)
 
 
 # --------------------------------------------------------------------------------------
@@ -18176,6 +18683,8 @@ class AgentRequest(NamedTuple):
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
+    signing_secret: str
+    """What only the copies of this pipeline have."""
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
@@ -18193,15 +18702,14 @@ class AgentRequest(NamedTuple):
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key.
+        """Signs what the messages carry of an answer.
 
-        All copies of the pipeline have the API key, and no caller. The signature holds
-        for one user and one chat: a call that waits, a style of policies or an approval
-        that another chat brought about is not gone on with here. Clients without a chat
-        share one.
+        The signature holds for one user and one chat: a call that waits, a style of
+        policies or an approval that another chat brought about is not gone on with
+        here. Clients without a chat share one.
         """
         purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
-        return signer(self.endpoint.api_key, purpose)
+        return signer(self.signing_secret, purpose)
 
 
 # --------------------------------------------------------------------------------------
@@ -18210,8 +18718,8 @@ class AgentRequest(NamedTuple):
 # The tool `delegate`: a bounded task for a second run of the loop.
 #
 # A task knows nothing of the chat. It can use tools that run here and need no approval,
-# but no host's tools, and it cannot delegate. Its steps are shown below the round that
-# began it, and its tokens count for the answer.
+# but no host's tools, and it cannot delegate. Without any tool to use there are no tasks.
+# Its steps are shown below the round that began it, and its tokens count for the answer.
 # --------------------------------------------------------------------------------------
 
 
@@ -18226,19 +18734,16 @@ _TASK_INSTRUCTION = (
     "You work on one task for another agent. Give the result and what has to be known "
     "about it, nothing else."
 )
-_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "task": {"type": "string"},
-        "tools": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Names of the tools to use; without it, all.",
-        },
-        "rounds": {"type": "integer", "minimum": 1},
-    },
-    "required": ["task"],
-}
+
+
+def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
+    """Return the tools that a task may use: nobody can be asked there."""
+    return [
+        tool
+        for tool in own_tools.tools
+        if own_tools.approver.rule_for(tool.name) == "auto"
+    ]
+
 
 RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
@@ -18247,25 +18752,49 @@ class DelegateTool(NamedTuple):
     """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest
+    tools: Sequence[Tool]
     spending: Spending
     run_task: RunTask
     slots: asyncio.Semaphore
     name: str = DELEGATE
     description: str = _DELEGATE_DESCRIPTION
-    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments, with the names of the tools."""
+        tool_name = {"type": "string", "enum": [tool.name for tool in self.tools]}
+        return {
+            "type": "object",
+            "properties": {
+                "task": {"type": "string"},
+                "tools": {
+                    "type": "array",
+                    "items": tool_name,
+                    "description": "The tools to use; without it, all.",
+                },
+                "rounds": {"type": "integer", "minimum": 1},
+            },
+            "required": ["task"],
+        }
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
         request = self._build_request(args)
-        seconds = self.spending.seconds_left
-        if seconds is None:
-            seconds = _TASK_SECONDS
-        try:
-            async with self.slots, asyncio.timeout(seconds):
-                budget = build_budget(request.parameters)
-                return await self.run_task(request, Spending(budget, self.spending))
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
+        async with self.slots:
+            try:
+                async with asyncio.timeout(self._seconds()):
+                    budget = build_budget(request.parameters)
+                    spending = Spending(budget, self.spending)
+                    return await self.run_task(request, spending)
+            except TimeoutError:
+                return tool_error("the time of the task is used up.")
+
+    def _seconds(self) -> float:
+        """Return how long a task may take that begins now."""
+        seconds_left = self.spending.seconds_left
+        if seconds_left is None:
+            return _TASK_SECONDS
+        return min(_TASK_SECONDS, seconds_left)
 
     def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
         """Return the request of a task: without the chat, with fewer tools."""
@@ -18291,14 +18820,153 @@ class DelegateTool(NamedTuple):
         )
 
     def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools that need no approval, of these names if there are any."""
-        own_tools = self.request.own_tools
-        return [
-            tool
-            for tool in own_tools.tools
-            if own_tools.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
+        """Return the tools of these names, all without any."""
+        return [tool for tool in self.tools if names is None or tool.name in names]
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.tools.approval_cards
+#
+# What a person sees of a call before they allow it: always the whole call.
+#
+# The card of the host's `ask_user` shows a question of 500 characters on one line, as
+# plain text in which spaces run together (Open WebUI 0.12.4: utils/ask_user.py cuts it,
+# and AskUserCard.svelte shows it). A call that does not fit is shown above the card, in a
+# block of code that its text cannot leave. One that is too long even for that is not put
+# to anybody: the model is told to split it.
+# --------------------------------------------------------------------------------------
+
+
+ALLOW_LABEL = "Allow"
+ALLOW_CHAT_LABEL = "Allow for this chat"
+DENY_LABEL = "Deny"
+
+_MAX_CARD_CHARACTERS = 500
+"""Of a longer question the host shows the beginning, as if it were all."""
+_MAX_BLOCK_CHARACTERS = 20_000
+"""More than a person reads, and about what the page still shows at once."""
+_LINE_CHARACTERS = 80
+"""A longer line is broken: in a block of code its end is out of sight."""
+_CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"
+"""Stands in front of the rest of a line that was broken."""
+_REFERENCE_CHARACTERS = 4
+"""Of the confirmation id, which the card and the block above it have in common."""
+
+
+def build_card_question(request: ToolCallRequested) -> dict[str, Any]:
+    """Return a question in the form of the host's `ask_user`."""
+    # The page recommends the first (tools/builtin.py, ask_user).
+    options = [
+        {"label": DENY_LABEL, "description": "Do not make this call."},
+        {"label": ALLOW_LABEL, "description": "Make this call, once."},
+    ]
+    if request.coverage:
+        options.append({"label": ALLOW_CHAT_LABEL, "description": request.coverage})
+    text = _card_text(request)
+    return {
+        "id": request.confirmation_id,
+        "header": "Approve a tool",
+        "question": text if _fits_card(text) else _reference_text(request),
+        "options": options,
+        "allow_other": False,
+    }
+
+
+def call_above_card(request: ToolCallRequested) -> str:
+    """Return what has to be shown above the card; empty if the card shows the call."""
+    if _fits_card(_card_text(request)):
+        return ""
+    heading = f"**Needs your approval ({_reference(request)}):**"
+    block = code_block(_call_as_text(request), "text")  # the page runs no `text`
+    return f"{heading}\n\n{block}"
+
+
+def is_too_long_to_show(request: ToolCallRequested) -> bool:
+    """Say whether neither the card nor the block above it can show the whole call."""
+    if _fits_card(_card_text(request)):
+        return False
+    if not _fits_card(_reference_text(request)):  # the name is that long
+        return True
+    return len(_call_as_text(request)) > _MAX_BLOCK_CHARACTERS
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Return a text as a block of code in Markdown, which it cannot end."""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def one_line_json(value: object) -> str:
+    """Return a value as JSON on one line, with nothing in it that cannot be seen."""
+    return _with_escapes(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _card_text(request: ToolCallRequested) -> str:
+    """Return the question with the whole call."""
+    return f"{_question(request)} With: {one_line_json(request.args)}"
+
+
+def _reference_text(request: ToolCallRequested) -> str:
+    """Return the question about a call that is shown above the card."""
+    return f"{_question(request)} The whole call is above, at {_reference(request)}."
+
+
+def _question(request: ToolCallRequested) -> str:
+    warning = request.security_warning or {}
+    question = f"May {_with_escapes(request.tool_name)} be called?"
+    return f"{question} {warning.get('reason', '')}".rstrip()
+
+
+def _fits_card(text: str) -> bool:
+    """Say whether the card shows a text as it is: it makes one space of several."""
+    return len(text) <= _MAX_CARD_CHARACTERS and "  " not in text
+
+
+def _reference(request: ToolCallRequested) -> str:
+    return request.confirmation_id[:_REFERENCE_CHARACTERS]
+
+
+def _call_as_text(request: ToolCallRequested) -> str:
+    """Return a call on several lines: its name, then each argument."""
+    lines = [_with_escapes(request.tool_name), *_argument_lines(request.args)]
+    return "\n".join(broken for line in lines for broken in _break_line(line))
+
+
+def _argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the arguments; the indent of a text keeps it from looking like others."""
+    for name, value in arguments.items():
+        shown_name = _with_escapes(name)
+        if isinstance(value, str) and "\n" in value:
+            yield f"  {shown_name}:"
+            for line in value.split("\n"):
+                yield f"    {_with_escapes(line.expandtabs(4))}"
+        else:
+            yield f"  {shown_name}: {one_line_json(value)}"
+
+
+def _break_line(line: str) -> Iterator[str]:
+    """Yield a line in parts that the page shows without scrolling sideways."""
+    yield line[:_LINE_CHARACTERS]
+    for start in range(_LINE_CHARACTERS, len(line), _LINE_CHARACTERS):
+        yield f"{_CONTINUED} {line[start : start + _LINE_CHARACTERS]}"
+
+
+def _with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is beside it.
+
+    A carriage return would end a block of code, and there are signs that turn the
+    direction of a line around.
+    """
+    return "".join(
+        character if character.isprintable() else _escape(character)
+        for character in text
+    )
+
+
+def _escape(character: str) -> str:
+    """Return a character as JSON writes it in ASCII."""
+    return json.dumps(character)[1:-1]
 
 
 # --------------------------------------------------------------------------------------
@@ -18370,14 +19038,10 @@ def _names_target(name: str) -> bool:
 MAX_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
-_MAX_QUESTION_CHARACTERS = 500
-"""Of a longer one the host shows the beginning, as if it were all."""
-
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW = "Allow"
-_ALLOW_CHAT = "Allow for this chat"
-_DENY = "Deny"
+_ANSWER_MILLISECONDS = 240_000
+"""The most that the host lets a person read in a temporary chat (utils/ask_user.py)."""
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
@@ -18409,20 +19073,23 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
+    condition = "whatever it is given"
     if target:
-        condition = f"with {json.dumps(target, ensure_ascii=False, default=str)}"
-    else:
-        condition = "whatever it is given"
+        condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
     return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_build_question(request) for request in requests]
+    questions = [build_card_question(request) for request in requests]
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    arguments = {"questions": questions, "allow_other": False}
+    arguments = {
+        "questions": questions,
+        "allow_other": False,
+        "timeout_ms": _ANSWER_MILLISECONDS,
+    }
     return {
         "type": "function_call",
         "id": f"fc_{name}",
@@ -18483,36 +19150,6 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _build_question(request: ToolCallRequested) -> dict[str, Any]:
-    """Return a question in the form of the host's `ask_user`."""
-    arguments = json.dumps(request.args, ensure_ascii=False, default=str)
-    warning = request.security_warning or {}
-    reason = f"{warning['reason']} " if warning else ""
-    text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    # The page recommends the first (tools/builtin.py, ask_user).
-    options = [
-        {"label": _DENY, "description": "Do not make this call."},
-        {"label": _ALLOW, "description": "Make this call, once."},
-    ]
-    if request.coverage:
-        options.append({"label": _ALLOW_CHAT, "description": request.coverage})
-    return {
-        "id": request.confirmation_id,
-        "header": "Approve a tool",
-        "question": _truncate_question(text),
-        "options": options,
-        "allow_other": False,
-    }
-
-
-def _truncate_question(text: str) -> str:
-    """Return a text that the host shows whole, with a note if it was cut."""
-    if len(text) <= _MAX_QUESTION_CHARACTERS:
-        return text
-    note = f" [... cut here: {len(text)} characters in all]"
-    return text[: _MAX_QUESTION_CHARACTERS - len(note)] + note
-
-
 def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
     return str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
 
@@ -18527,9 +19164,9 @@ def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
 def _read_decision(answer: object) -> Decision:
     """Return the decision of an answer, which is an option or its label."""
     label = answer.get("label") if isinstance(answer, Mapping) else answer
-    if label == _ALLOW:
+    if label == ALLOW_LABEL:
         return "once"
-    if label == _ALLOW_CHAT:
+    if label == ALLOW_CHAT_LABEL:
         return "chat"
     return "deny"
 
@@ -18863,9 +19500,7 @@ def _quote_text(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
         return ""
-    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest_run + 1)
-    return f"\n\n{fence}\n{text}\n{fence}"
+    return f"\n\n{code_block(text)}"
 
 
 class OwnTools:
@@ -19016,7 +19651,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     tools, names = _offer_functions(request)
     first_request = build_request(
         model,
-        _build_instructions(parameters, style, system_text, sources),
+        build_strategy_instructions(parameters, style, system_text, sources),
         [*build_memory_items(parameters.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
@@ -19044,12 +19679,19 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
     """Say whether a request has only what the administrator's valves set.
 
-    Tools are those of the chat; what a caller may set is in the body.
+    The tools that run here are the administrator's, those of the host belong to the
+    chat. What a caller may set is in the body.
     """
     sent = prepared.request
-    body = {"temperature": request.parameters.guide.temperature}
-    text = sent.instructions or ""
-    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    bare = request._replace(body={})
+    tools, names = _offer_functions(bare)
+    built = build_request(
+        prepared.model,
+        sent.instructions or "",
+        sent.input,
+        _merge_body(bare, tools, names),
+        request.settings._replace(tools=tools),
+    )
     return sent.model_copy(update={"repairs": ()}) == built
 
 
@@ -19115,22 +19757,6 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
         content = [{"type": "text", "text": query}, *others]
     replaced = {"role": "user", "content": content}
     return [*messages[:last], replaced, *messages[last + 1 :]]
-
-
-def _build_instructions(
-    parameters: StrategyParameters,
-    style: ChosenStyle,
-    system_text: str,
-    sources: list[ContextSource],
-) -> str:
-    """Return the system instruction, then the context."""
-    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
-    base = "\n\n".join(text.strip() for text in texts if text.strip())
-    instruction = build_system_instruction(
-        base, parameters.prompt_policy_overrides, style
-    )
-    context = format_context(sources)
-    return f"{instruction}\n\n{context}" if context else instruction
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
@@ -19320,11 +19946,7 @@ class ChatJudge:
         No approval is requested for a call that cannot be made.
         """
         named_calls = [self._rename(call) for call in calls]
-        refusals: dict[str, ToolResult] = {}
-        for call in named_calls:
-            why = self._refusal(call)
-            if why:
-                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        refusals = self._refused_calls(named_calls)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
         questions = [call for call in resolved_calls if self._must_ask(call)]
@@ -19335,14 +19957,31 @@ class ChatJudge:
             for call in open_calls
             if call["name"] not in self._own_names
         }
-        for call in resolved_calls:
-            if call["call_id"] in host_call_ids:
-                why = await self._approver.refusal(
-                    call["call_id"], call["name"], parse_arguments(call)
-                )
-                if why:
-                    refusals[call["call_id"]] = tool_error(why)
+        host_calls = [
+            call for call in resolved_calls if call["call_id"] in host_call_ids
+        ]
+        refusals |= await self._denied_by_rules(host_calls)
         return Judgment(_build_verdicts(calls, refusals, host_call_ids))
+
+    def _refused_calls(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
+        """Return the refusals of calls that cannot be made, by their ids."""
+        refusals: dict[str, ToolResult] = {}
+        for call in calls:
+            why = self._refusal(call)
+            if why:
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        return refusals
+
+    async def _denied_by_rules(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
+        """Return the refusals of calls that the rules, or a person, do not allow."""
+        refusals: dict[str, ToolResult] = {}
+        for call in calls:
+            why = await self._approver.refusal(
+                call["call_id"], call["name"], parse_arguments(call)
+            )
+            if why:
+                refusals[call["call_id"]] = tool_error(why)
+        return refusals
 
     def _rename(self, call: Item) -> Item:
         """Return a call under the tool's own name."""
@@ -19351,17 +19990,32 @@ class ChatJudge:
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        name = self._resolve_for_rules(call)["name"]
-        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
-        if not why and not can_ask and self._lacks_approval(call):
+        if why:
+            return why
+        if self._lacks_approval(call):
+            why = self._why_not_asked(self._resolve_for_rules(call))
+        if why:
+            return why
+        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
+        if is_open and self._approver.rules:
+            return "tool arguments validation error: no tool to call is named"
+        return None
+
+    def _why_not_asked(self, call: Item) -> str | None:
+        """Return why no person is asked about a call that needs an approval."""
+        name = call["name"]
+        asks_in_chat = self._settings.asks_in_chat
+        if not (asks_in_chat or self._settings.approver.ask):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. "
                 "Continue without it."
             )
-        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
-        if why or not (is_open and self._approver.rules):
-            return why
-        return "tool arguments validation error: no tool to call is named"
+        if asks_in_chat and is_too_long_to_show(build_confirmation_request(call)):
+            return (
+                f"Error: {name} needs an approval, and this call is too long to be "
+                "shown to a person. Split it into smaller calls."
+            )
+        return None
 
     def _ask(self, calls: Sequence[Item]) -> Item:
         """Return the call that asks a person about as many calls as it can hold."""
@@ -19455,20 +20109,22 @@ def _build_verdicts(
 class RepairLearning:
     """Remembers the repairs that helped; what is known is left out at once."""
 
-    def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Begin with what the memory of the pipeline has."""
-        self._prepared = prepared
-        self._memory = request.repairs or RepairMemory()
-        self._scope = RepairScope(
-            request.endpoint.account(), prepared.request.model, request.user_id
-        )
-        self._trials = RunTrials()
-        self._is_configured = partial(is_as_valves_say, request, prepared)
+    def __init__(
+        self, request: AgentRequest, model: str, is_configured: Callable[[], bool]
+    ) -> None:
+        """Begin with what the memory of the pipeline has about `model`.
 
-    def repaired_request(self) -> ResponsesRequest:
-        """Return the first request with the known repairs."""
+        `is_configured` says whether what is sent has only what the valves set.
+        """
+        self._memory = request.repairs or RepairMemory()
+        self._scope = RepairScope(request.endpoint.account(), model, request.user_id)
+        self._trials = RunTrials()
+        self._is_configured = is_configured
+
+    def repaired(self, request: ResponsesRequest) -> ResponsesRequest:
+        """Return a request with the known repairs."""
         known = self._memory.repairs(self._scope)
-        return self._prepared.request.model_copy(update={"repairs": known})
+        return request.model_copy(update={"repairs": known})
 
     def note(self, event: RunEvent) -> None:
         """Note an event; remember the trials that it shows to have helped."""
@@ -19649,7 +20305,11 @@ class _Agent:
         self._spending = spending
         self._steps = steps
         self._judge = ChatJudge(request, prepared, spending)
-        self._learning = RepairLearning(request, prepared)
+        self._learning = RepairLearning(
+            request,
+            prepared.request.model,
+            partial(is_as_valves_say, request, prepared),
+        )
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
@@ -19710,7 +20370,7 @@ class _Agent:
 
         A choice that forces a tool holds until tools ran once.
         """
-        request = self._learning.repaired_request()
+        request = self._learning.repaired(self._prepared.request)
         if self._prepared.earlier_rounds.is_continuation:
             choice = next_tool_choice(request.tool_choice)
             request = request.model_copy(update={"tool_choice": choice})
@@ -19928,9 +20588,11 @@ async def _start_agent(
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools
-    if own.delegates:
+    usable_tools = task_tools(own)
+    if own.delegates and usable_tools:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (DelegateTool(request, spending, run_task, slots), *own.tools)
+        delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
+        tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, partial(prepare_run, request))
@@ -19969,6 +20631,7 @@ def _build_metadata(
         latency=spending.seconds,
         price=price or 0.0,
         usage=spending.total_usage,
+        window_share=window_share(spending.last_usage, model.facts),
     )
 
 
@@ -20517,10 +21180,16 @@ def _header_text(text: str) -> str:
 SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
+UNREADABLE_SECRET = _SEALED_PREFIX
+"""Stands for a secret that cannot be read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
+
+_MIN_KEY_CHARACTERS = 14
+_MIN_DIFFERENT_CHARACTERS = 8
+"""Of an API key that nobody guesses; those that servers make have more."""
 
 
 def seal_secret(typed: str) -> str:
@@ -20540,14 +21209,35 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
-def server_secret() -> str:
-    """Return a secret that only this server has; another one each time without a file."""
+def signing_secret(api_key: str) -> str:
+    """Return what signatures are made with: the API key, which no caller has.
+
+    All copies of the pipeline have the same. Servers that need no key get a placeholder
+    (`EMPTY`, `none`, `sk-no-key-required`), which anybody can guess: this server's own
+    secret takes its place.
+    """
+    key = api_key.strip()
+    has_digit = any(character.isdigit() for character in key)
+    is_varied = len(set(key)) >= _MIN_DIFFERENT_CHARACTERS
+    if len(key) >= _MIN_KEY_CHARACTERS and is_varied and has_digit:
+        return key
+    return _server_secret()
+
+
+def _server_secret() -> str:
+    """Return a secret that only this server has; without a file, that of the process."""
     try:
         fernet_class = import_module(_FERNET).Fernet
         _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
     except (ImportError, OSError, ValueError):
-        return os.urandom(32).hex()
+        return _process_secret()
+
+
+@lru_cache(maxsize=1)
+def _process_secret() -> str:
+    """Return a secret that is the same as long as the process runs."""
+    return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:
@@ -20641,6 +21331,8 @@ def _write_sealing_key(key: bytes) -> None:
 # --------------------------------------------------------------------------------------
 
 
+_PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
+_MARKDOWN_CODE = re.compile("`([^`]*)`")
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
     "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
@@ -20651,8 +21343,19 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 }
 
 
+def _quote_for_page(schema: dict[str, Any]) -> None:
+    """Put quotes in the place of backticks: the page shows descriptions as plain text.
+
+    The docs, which are made of the same descriptions, show them as Markdown.
+    """
+    for valve in schema["properties"].values():
+        valve["description"] = _MARKDOWN_CODE.sub(_PAGE_QUOTES, valve["description"])
+
+
 class Valves(BaseModel):
     """Settings of the administrator; the page shows them in this order."""
+
+    model_config = ConfigDict(json_schema_extra=_quote_for_page)
 
     # The key and the address
 
@@ -20785,7 +21488,8 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent delegate tasks to other runs of itself, up to three "
-        "at once, with tools that run here and need no approval.",
+        "at once. Only with tools that run here and need no approval, such as those of "
+        "SANDBOX.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
@@ -20957,10 +21661,17 @@ class SandboxOptions(BaseModel):
     )
 
 
-def read_expert_settings(valves: Valves) -> AgentExpertSettings:
+class ExpertReading(NamedTuple):
+    """What EXPERT_JSON says, and what is wrong with it, for administrators."""
+
+    settings: AgentExpertSettings
+    problems: Sequence[str]
+
+
+def read_expert_settings(valves: Valves) -> ExpertReading:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
-    return settings
+    settings, problems = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
+    return ExpertReading(settings, problems)
 
 
 def read_sandbox_options(valves: Valves) -> SandboxOptions:
@@ -20971,14 +21682,13 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
     return options
 
 
-def find_valve_problems(valves: Valves) -> list[str]:
+def find_valve_problems(valves: Valves, expert: ExpertReading) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
-    problems = [*expert, *sandbox]
+    problems = [*expert.problems, *sandbox]
     if timeouts.problem:
         problems.append(timeouts.problem)
     return problems
@@ -20989,32 +21699,71 @@ def find_valve_problems(valves: Valves) -> list[str]:
 #
 # The agent's own tools for one answer: those of the sandbox.
 #
-# Only the sandbox files of a chat are kept between answers, for a limited time.
+# Only the sandbox files of a chat are kept between answers, for a limited time. If they
+# are gone although the chat shows earlier calls, the model is told.
 # --------------------------------------------------------------------------------------
 
 
+TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
+_WORKSPACE_LOST = (
+    "The workspace was emptied since the last call in this chat, because it was not "
+    "used for long or the server was restarted: files that earlier calls wrote are "
+    "gone."
+)
+
+
+class _ChatWorkspace:
+    """The workspace of a chat, as one answer uses it."""
+
+    def __init__(
+        self,
+        sandbox: SandboxTools,
+        key: WorkspaceKey,
+        files: HostFiles,
+        *,
+        was_used: bool,
+    ) -> None:
+        """`was_used` says that the chat shows earlier calls, whose files should be there."""
+        self._sandbox = sandbox
+        self._key = key
+        self._files = files
+        self._was_used = was_used
+
+    async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Run a tool with the attached files there; return the text, then the files."""
+        notes = []
+        if self._was_used and not self._sandbox.has_workspace(self._key):
+            self._was_used = False  # it is told once
+            notes.append(_WORKSPACE_LOST)
+        for file_id, file_name in self._files.attached:
+            read = partial(self._files.read, file_id)
+            received = await self._sandbox.receive(self._key, file_id, file_name, read)
+            if received.failed:
+                notes.append(f"{file_name} is not there. {received.text}")
+        result = await self._sandbox.call(self._key, name, args)
+        text = {"type": "text", "text": "\n".join([result.text, *notes])}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
+
+
 class _SandboxTool(NamedTuple):
-    """One tool of the sandbox; `chat` selects the workspace."""
+    """One tool of the sandbox."""
 
     name: str
     description: str
     args: Mapping[str, Any]
-    sandbox: SandboxTools
-    chat: str
-    files: HostFiles
+    workspace: _ChatWorkspace
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it with the attached files there; return the text, then the files."""
-        problems = []
-        for file_id, name in self.files.attached:
-            read = partial(self.files.read, file_id)
-            received = await self.sandbox.receive(self.chat, file_id, name, read)
-            if received.failed:
-                problems.append(f"{name} is not there. {received.text}")
-        result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": "\n".join([result.text, *problems])}
-        content = [text, *_build_file_parts(result.files)]
-        return {"isError": result.failed, "content": content}
+        """Run it in the workspace of the chat."""
+        return await self.workspace.call(self.name, args)
+
+
+class OwnToolOffer(NamedTuple):
+    """The tools of an answer; `problems` are for administrators."""
+
+    tools: tuple[Tool, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
@@ -21078,42 +21827,54 @@ _MAX_SANDBOXES = 4
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
+    """What all answers of a pipeline share; everything is opened on first use.
+
+    The workspaces do not depend on the valves: a chat keeps its files when an
+    administrator changes the limits.
+    """
 
     def __init__(self) -> None:
         """Open nothing yet."""
+        self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
     async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
-    ) -> tuple[Tool, ...]:
-        """Return the tools of an answer; a sandbox that cannot be used offers none."""
+        self,
+        valves: Valves,
+        key: WorkspaceKey,
+        log: AgentLog,
+        files: HostFiles,
+        messages: Sequence[Mapping[str, Any]] = (),
+    ) -> OwnToolOffer:
+        """Return the tools of an answer to `messages`; without a sandbox why not."""
         if not valves.SANDBOX:
-            return ()
+            return OwnToolOffer()
         sandbox = self._open_sandbox(valves)
         await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
             reason = describe_exception(error)
-            log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return ()
-        return tuple(
+            problem = f"The tools of the sandbox are not offered: {reason}"
+            log.warn(problem)
+            return OwnToolOffer(problems=(problem,))
+        names = {spec["name"] for spec in specs}
+        was_used = _shows_calls(messages, names)
+        workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
+        tools = tuple(
             _SandboxTool(
-                spec["name"],
-                spec["description"],
-                spec["parameters"],
-                sandbox,
-                chat,
-                files,
+                spec["name"], spec["description"], spec["parameters"], workspace
             )
             for spec in specs
         )
+        return OwnToolOffer(tools, tuple(sandbox.problems))
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
+        self._workspaces.refuse_new()
         for sandbox in self._sandboxes.values():
             await sandbox.close()
+        await self._workspaces.close()
 
     async def _close_oldest(self) -> None:
         """Close the sandbox of the earliest settings if there are too many."""
@@ -21129,8 +21890,19 @@ class OwnToolPool:
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
             log = AgentLog("sandbox")
-            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
+            self._sandboxes[key] = SandboxTools(
+                limits, wheels, log.warn, workspaces=self._workspaces
+            )
         return self._sandboxes[key]
+
+
+def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) -> bool:
+    """Say whether a chat shows calls of tools with these names."""
+    for message in messages:
+        for call in read_tool_calls(message):
+            if str(value_at(call, "function", "name")) in names:
+                return True
+    return False
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
@@ -21225,6 +21997,7 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     valves: Valves
+    expert: AgentExpertSettings
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
@@ -21265,6 +22038,7 @@ def build_agent_request(
         body=question.body,
         endpoint=endpoint,
         connections=connections,
+        signing_secret=signing_secret(endpoint.api_key),
         limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules.rules),
@@ -21370,7 +22144,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 def _build_run_limits(question: AgentInput) -> Limits:
     """Return the limits of one request, and how often it is retried."""
-    expert = read_expert_settings(question.valves)
+    expert = question.expert
     timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 
@@ -21428,6 +22202,13 @@ _LISTENER_EVENTS: Mapping[type, str] = {
     ReadyForInput: "ready_for_input",
     StateChanged: "state_change",
 }
+
+
+def _build_listener_chunk(
+    event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
+) -> Chunk:
+    """Return an event for the host's listeners."""
+    return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
@@ -21548,9 +22329,11 @@ class HostRenderer:
             case ExecutionEnded():
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata, self._note_count)
-            case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
-                yield host_event(name, event._asdict())
+            case ToolCallRequested():
+                yield _build_listener_chunk(event)
+                yield from self._render_note(call_above_card(event))
+            case StateChanged() | NewMessage() | ReadyForInput():
+                yield _build_listener_chunk(event)
             case _:
                 yield from self._render_run_event(event)
 
@@ -21563,6 +22346,8 @@ class HostRenderer:
         ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
+        if "usage" in result:
+            result |= host_usage(shown)
         if ending.is_failure:
             result |= error_chunk(ending.sentence)
         if items:
@@ -21583,13 +22368,13 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        note = _read_note(event)
-        if note:
-            yield from self._render_note(note)
+        yield from self._render_note(_read_note(event))
         yield from _build_image_chunks(event)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
+        if not note:
+            return
         index = -1 - len(self._native.shown.items)
         item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
         yield from self._native.render(ItemAdded(index, item))
@@ -21745,13 +22530,17 @@ async def _open_run(
     log = call.log
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
-    workspace = caller.workspace or log.run_id
+    key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.question.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
     async with aclosing(host_files) as files:
-        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        offer = await call.own_tools.open_tools(
+            valves, key, log, files, call.question.messages
+        )
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.host_reads else None
+            tools=offer.tools,
+            notices=(*call.question.notices, *offer.problems),
+            store_file=files.store if caller.host_reads else None,
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
@@ -21793,20 +22582,30 @@ async def _run_task(call: PipelineCall) -> Chunk:
     try:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
-        request = task_request(
-            resolve_model(settings.parameters.model),
-            settings.messages,
-            settings.body,
-            call.caller.task,
-        )
-        events = run(request, endpoint, call.connections, settings.limits)
+        request = _build_task(settings, settings.body, call.caller.task)
+
+        def is_as_configured() -> bool:
+            return request == _build_task(settings, {}, call.caller.task)
+
+        learning = RepairLearning(settings, request.model, is_as_configured)
+        repaired = learning.repaired(request)
+        events = run(repaired, endpoint, call.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
+                learning.note(event)
                 if isinstance(event, RunDone):
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         report_exception(log, error, PIPELINE_SHELL)
     return task_result(text, call.caller.host_model)
+
+
+def _build_task(
+    settings: AgentRequest, body: Mapping[str, Any], task: str
+) -> ResponsesRequest:
+    """Return the request of a task, with what `body` sets; raises InvalidRequest."""
+    model = resolve_model(settings.parameters.model)
+    return task_request(model, settings.messages, body, task)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
@@ -21931,6 +22730,109 @@ def _select_fields(
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.server_access
+#
+# What the valves may reach on the Pipelines server, by a variable of its environment.
+#
+# The server lets anybody change the valves who can reach its port, also a page in the
+# browser of somebody who can: it answers pages of every origin and wants no key. So a
+# valve that starts a program or names a file or a variable of the server is inactive
+# unless the server itself allows it, where no request can.
+# --------------------------------------------------------------------------------------
+
+
+ACCESS_VARIABLE = "GPT5_AGENT_ALLOW"
+
+_ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
+"""What an empty valve would use as well."""
+_SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
+_HEADERS = "EXTRA_HEADERS"
+_FILES = ("PRESETS_DIR", "CA_BUNDLE")
+_WHEELS = "wheels"
+
+
+class UsableValves(NamedTuple):
+    """Valves without what the server does not allow, and what is inactive."""
+
+    valves: Valves
+    problems: tuple[str, ...] = ()
+
+
+def usable_valves(valves: Valves) -> UsableValves:
+    """Return the valves as the environment of this server allows them."""
+    allowed = comma_list(os.environ.get(ACCESS_VARIABLE, ""))
+    changed: dict[str, Any] = {}
+    inactive: list[str] = []
+    if valves.SANDBOX and "SANDBOX" not in allowed:
+        changed["SANDBOX"] = False
+        inactive.append("SANDBOX")
+    options = read_sandbox_options(valves)
+    if options.wheels.strip() and _WHEELS not in allowed:
+        without = options.model_copy(update={_WHEELS: ""})
+        changed["SANDBOX_OPTIONS"] = without.model_dump_json()
+        inactive.append(_WHEELS)
+    for name in _FILES:
+        if getattr(valves, name).strip() and name not in allowed:
+            changed[name] = ""
+            inactive.append(name)
+    for name in _SECRETS:
+        secret = _usable_secret(getattr(valves, name), name, allowed)
+        if secret != getattr(valves, name):
+            changed[name] = secret
+    headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
+    if headers != valves.EXTRA_HEADERS:
+        changed[_HEADERS] = headers
+    inactive += [name for name in changed if UNREADABLE_SECRET in str(changed[name])]
+    problems = tuple(_inactive_valve(valves, name) for name in inactive)
+    return UsableValves(valves.model_copy(update=changed), problems)
+
+
+def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
+    """Return a secret, or what cannot be read in place of a reference.
+
+    The path of a file is used as it is compared, so that no `..` leads elsewhere.
+    """
+    kind, _, named = stored.strip().partition(":")
+    named = named.strip()
+    if kind == "file":
+        named = os.path.normpath(named)
+    elif kind != "env":
+        return stored
+    reference = f"{kind}:{named}"
+    patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
+    is_allowed = any(fnmatchcase(reference, pattern) for pattern in patterns)
+    return reference if is_allowed else UNREADABLE_SECRET
+
+
+def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
+    """Return EXTRA_HEADERS with each of its values as it may be used."""
+    headers = parse_json_object(stored)
+    if headers is None:
+        return _usable_secret(stored, _HEADERS, allowed)
+    usable: dict[str, Any] = {}
+    for name, value in headers.items():
+        usable[name] = value
+        if isinstance(value, str):
+            usable[name] = _usable_secret(value, _HEADERS, allowed)
+    return stored if usable == headers else json.dumps(usable)
+
+
+def _inactive_valve(valves: Valves, name: str) -> str:
+    """Return the message about a valve; references are quoted, as they are no secrets."""
+    entry = name
+    stored = getattr(valves, name, "")
+    if name in _SECRETS:
+        entry = stored.strip()
+    elif name == _HEADERS:
+        entry = "env:NAME"
+    return (
+        f"{name} is inactive, because this server does not allow it. An administrator "
+        f"of the server can add `{entry}` to its environment variable "
+        f"{ACCESS_VARIABLE}, and restart it."
+    )
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.pipeline
 #
 # The story of a question, from the Pipelines server's call to the last piece.
@@ -21969,8 +22871,6 @@ class Pipeline:
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
         self._shown_notices = hourly_texts()
-        self._secret = ""
-        """What signs the context while there is no API key."""
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -22016,15 +22916,18 @@ class Pipeline:
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
+        expert = read_expert_settings(self.valves)
+        usable = usable_valves(self.valves)
         question = AgentInput(
             strategy=model_id,
             messages=messages,
-            body=self._select_keys(body, caller, log),
-            valves=self.valves,
+            body=self._select_keys(body, expert.settings.caller_may_set, caller, log),
+            valves=usable.valves,
+            expert=expert.settings,
             can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
-            notices=self._find_notices(log),
+            notices=self._find_notices(usable, expert, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
         )
@@ -22052,18 +22955,18 @@ class Pipeline:
         return is_signed(context, self._sign())
 
     def _sign(self) -> Sign:
-        """Return what signs the context; all copies of the pipeline have the API key."""
-        secret = read_api_key(self.valves)
-        if not secret:
-            self._secret = self._secret or server_secret()
-            secret = self._secret
+        """Return what signs the context."""
+        secret = signing_secret(read_api_key(usable_valves(self.valves).valves))
         return signer(secret, "gpt5_agent context")
 
     def _select_keys(
-        self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
+        self,
+        body: Mapping[str, Any],
+        may_set: str,
+        caller: PipelineCaller,
+        log: AgentLog,
     ) -> dict[str, Any]:
         """Return what a body may set; log once a caller what is left out."""
-        may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
         shown = {name: name for name in refused}
@@ -22072,11 +22975,12 @@ class Pipeline:
             log.warn(line)
         return kept
 
-    def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
+    def _find_notices(
+        self, usable: UsableValves, expert: ExpertReading, log: AgentLog
+    ) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
-        messages = find_valve_problems(self.valves)
-        may_set = read_expert_settings(self.valves).caller_may_set
-        unknown_keys = find_unknown_keys(may_set)
+        messages = [*usable.problems, *find_valve_problems(self.valves, expert)]
+        unknown_keys = find_unknown_keys(expert.settings.caller_may_set)
         if unknown_keys:
             messages.append(unknown_keys)
         for message in messages:

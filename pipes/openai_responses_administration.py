@@ -2491,7 +2491,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 # 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
 # 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
+# 5. one of these with `-research` at its end: `gpt-6.1-sol-research`;
+# 6. any other name, with the facts of its family, or with cautious facts.
 #
 # Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
@@ -2525,7 +2526,8 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
+    for.
     """
 
     id: str
@@ -2534,6 +2536,7 @@ class ResolvedModel(NamedTuple):
     facts: ModelFacts
     name: str
     pro: bool = False
+    research: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -2555,6 +2558,9 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
+    researching = _researching(name, overrides)
+    if researching is not None:
+        return researching
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
@@ -2572,6 +2578,47 @@ def resolve_model(
         facts=_model_facts(model_id),
         name=_shown_name(model_id, stated_effort),
     )
+
+
+_RESEARCH = "-research"
+_RESEARCH_EFFORTS = ("high", "xhigh", "max")
+
+
+def _researching(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-research` behind a known model; None for any other.
+
+    The effort is high if the name has none (OpenAI's guide "Web search" recommends
+    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    """
+    if not name.endswith(_RESEARCH) or _is_models_own(name):
+        return None
+    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+    if not model.facts.known_family:
+        return None
+    effort = model.effort
+    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+        effort = "high"
+    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+
+
+def _is_models_own(name: str) -> bool:
+    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_search_budget(model: ResolvedModel) -> bool:
+    """Say whether a model's web search takes a `return_token_budget`.
+
+    It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
+    """
+    version = _GPT_VERSION.match(model.facts.id or model.family)
+    if version is None or not model.facts.reasoning:
+        return False
+    return int(version["major"]) >= _FIRST_WITH_BUDGET
+
+
+_FIRST_WITH_BUDGET = 5
 
 
 def _model_in_pro_mode(
@@ -2782,6 +2829,8 @@ class ToolKind(NamedTuple):
     """Answers cite what it found."""
     fee: float = 0
     """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -2852,6 +2901,9 @@ _KINDS = (
         },
         least={"container": {"type": "auto"}},
         include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
     ),
     ToolKind(
         "image_generation",
@@ -2981,6 +3033,18 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 def call_fee(item: JsonObject) -> float:
     """Return the US dollars that a call of a hosted tool costs beside its tokens."""
     return maker_of(item).fee if kind_of(item).is_call else 0
+
+
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -3226,10 +3290,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     paired = _find_pairs(items)
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and index not in paired:
-            has_lost_call = True
-            continue
-        if kind in _OUTPUTS and index not in paired:
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
@@ -3482,6 +3544,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 
@@ -3492,7 +3565,10 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
+    """Return the cost of a run: its responses, searches and containers of code.
+
+    None if it is unknown.
+    """
     cost = 0.0
     for usage in usages:
         tokens = _cost_of_tokens(usage, facts, today)
@@ -3501,7 +3577,8 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(call_fee(item) for item in output)
+    items = list(output)
+    return cost + sum(call_fee(item) for item in items) + container_fees(items)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -3573,9 +3650,9 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
 #
 # What the pipe and the filter for administrators agree on.
 #
-# They are files of their own, and each has a copy of this module: a test holds them to
-# these protocols. So only plain data goes between them, and events of the pipe, which the
-# filter hands back unread.
+# They are installed as separate files, each with its own copy of this module, and a test
+# checks both against these protocols. So only plain data goes between them, and events of
+# the pipe, which the filter passes back without reading them.
 # --------------------------------------------------------------------------------------
 
 
@@ -3584,7 +3661,7 @@ _ToolOutcome = TypeVar("_ToolOutcome")
 
 
 class CallFacts(TypedDict):
-    """What the filter is told of one call of the pipe."""
+    """What the filter gets to know of one call of the pipe."""
 
     user_id: str
     email: str
@@ -3615,7 +3692,7 @@ UNKNOWN_CALL = CallFacts(
     has_own_key=False,
     user_pays=False,
 )
-"""A call of which nothing is known."""
+"""A call about which nothing is known."""
 
 
 class ResponseCounts(NamedTuple):
@@ -3628,22 +3705,22 @@ class ResponseCounts(NamedTuple):
 
 
 class EventWords(NamedTuple):
-    """What an event of a run is, and of the last one how the run ended."""
+    """The kind of an event of a run; for the last one also how the run ended."""
 
     word: Literal["", "text", "retry", "recovery", "end"] = ""
     kind: str = ""
-    """Of the ending."""
+    """The kind of the ending."""
     code: str | None = None
-    """Of the ending."""
+    """The code of the ending."""
     model: str = ""
-    """The one that answered."""
+    """The model that answered."""
 
 
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
     def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
+        """Return why the request is not sent, or an empty text.
 
         `model` is the API's name, with `-pro` for the mode.
         """
@@ -3652,7 +3729,7 @@ class UsageAllowance(Protocol):
         """Return the types of OpenAI's tools that are not offered."""
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
+        """Return the effort to send instead of one that is not allowed, or empty."""
 
     def notices(self) -> Sequence[str]:
         """Return the lines that stand above an answer."""
@@ -3662,27 +3739,27 @@ class UsageAllowance(Protocol):
 
 
 class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+    """The entries of ENDPOINTS_JSON that may answer a call, the chosen one first."""
 
     @property
     def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
+        """Why no entry can be used; empty if one can."""
 
     def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
+        """Return the values that replace valves of the pipe."""
 
     def return_to(self, host: str, scope_id: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+        """Choose the entry that wrote a chat's reasoning; say if it was another one."""
 
     def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        """Return the notice if the entry cannot read a chat's reasoning, else empty."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
+        """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
 class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
+    """Decides about one call of the pipe, and counts its usage."""
 
     @property
     def limits(self) -> UsageAllowance:
@@ -3690,12 +3767,12 @@ class CallAccount(Protocol):
 
     @property
     def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
+        """Where it is answered; None if the valves of the pipe decide."""
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why the run ends, or nothing.
+        """Count responses; return why the run ends, or an empty text.
 
         The cost is in US dollars, None if it is unknown.
         """
@@ -3707,9 +3784,9 @@ class CallAccount(Protocol):
         address: str,
         describe: Callable[[_PipeEvent], EventWords],
     ) -> AsyncGenerator[_PipeEvent, None]:
-        """Return the events of a run, measured if the host exports that.
+        """Return the events of a run, measured if the host exports telemetry.
 
-        `address` is the server's. `describe` is asked about each event.
+        `address` is the server's. `describe` is called for each event.
         """
 
     async def observe_tool(
@@ -3718,17 +3795,17 @@ class CallAccount(Protocol):
         work: Awaitable[_ToolOutcome],
         has_failed: Callable[[_ToolOutcome], bool],
     ) -> _ToolOutcome:
-        """Return the result of a tool, measured if the host exports that."""
+        """Return the result of a tool, measured if the host exports telemetry."""
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
+        """Return a token of Microsoft Entra ID and an empty text, or the problem."""
 
 
 class Administration(Protocol):
     """The filter, while it is active."""
 
     async def begin(self, facts: CallFacts) -> CallAccount:
-        """Return what decides about one call, and takes its usage."""
+        """Return what decides about one call, and counts its usage."""
 
 
 # --------------------------------------------------------------------------------------

@@ -1310,6 +1310,8 @@ class ToolKind(NamedTuple):
     """Answers cite what it found."""
     fee: float = 0
     """US dollars for a call, where a source says it."""
+    container_fee: float = 0
+    """US dollars for each container in which its calls run."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -1380,6 +1382,9 @@ _KINDS = (
         },
         least={"container": {"type": "auto"}},
         include="code_interpreter_call.outputs",
+        # A container of 1 GB for 20 minutes. OpenAI may bill it by the minute, at least
+        # five: this is the most (OpenAI's page of prices, by simonw/llm 1592, 2026-08).
+        container_fee=0.03,
     ),
     ToolKind(
         "image_generation",
@@ -1509,6 +1514,18 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 def call_fee(item: JsonObject) -> float:
     """Return the US dollars that a call of a hosted tool costs beside its tokens."""
     return maker_of(item).fee if kind_of(item).is_call else 0
+
+
+def container_ids(items: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the containers in which code ran."""
+    ids = {as_text(item.get("container_id")) for item in items}
+    return ids - {""}
+
+
+def container_fees(items: Iterable[JsonObject]) -> float:
+    """Return the US dollars of the containers in which code ran, each paid once."""
+    fee = TOOL_KINDS["code_interpreter"].container_fee
+    return fee * len(container_ids(items))
 
 
 def is_call(item: JsonObject) -> bool:
@@ -1754,10 +1771,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     paired = _find_pairs(items)
     for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and index not in paired:
-            has_lost_call = True
-            continue
-        if kind in _OUTPUTS and index not in paired:
+        if is_paired(item) and index not in paired:
+            has_lost_call = has_lost_call or kind in _CALLS
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
@@ -2085,6 +2100,17 @@ def _count(value: object) -> int:
     return 0
 
 
+def window_share(last: Usage | None, facts: ModelFacts) -> int:
+    """Return how much of a model's context window a chat fills, in percent.
+
+    `last` is that of the chat's last response: its input and output are the beginning
+    of the next one. 0 if either is unknown.
+    """
+    if last is None or not facts.context_window:
+        return 0
+    return min(100, 100 * last.total // facts.context_window)
+
+
 _MILLION = 1_000_000
 
 
@@ -2095,7 +2121,10 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
+    """Return the cost of a run: its responses, searches and containers of code.
+
+    None if it is unknown.
+    """
     cost = 0.0
     for usage in usages:
         tokens = _cost_of_tokens(usage, facts, today)
@@ -2104,7 +2133,8 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(call_fee(item) for item in output)
+    items = list(output)
+    return cost + sum(call_fee(item) for item in items) + container_fees(items)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -4007,36 +4037,6 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
-    """Return the items that are sent, each with the name of what it was made of.
-
-    Repairs of requests are not applied here. Calls and outputs stay in pairs.
-    """
-    rows = _rows_of(items)
-    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
-    if not own:
-        return rows
-    changes = _join_changes(rows, own)
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
 class _JoinedChanges(NamedTuple):
     """What several repairs do to the items of a chat, by the names of the items."""
 
@@ -4048,6 +4048,43 @@ class _JoinedChanges(NamedTuple):
     def keep_words_of(self, item: Item) -> bool:
         """Say whether an item is a part of a call that is sent as words."""
         return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    rows = _rows_of(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return rows
+    sent = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
+
+
+def _apply_changes(
+    rows: Iterable[NamedItem], changes: _JoinedChanges
+) -> list[NamedItem]:
+    """Return the items with what the repairs change; half pairs are still there."""
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
+        else:
+            sent.append(row)
+    return sent
+
+
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
 
 
 def _join_changes(
@@ -6946,7 +6983,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str
@@ -6997,7 +7034,8 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens,
+    `window_share` is how full the model's context window is, in percent.
     `work` is an agent's, `metadata` what a host stores with the last line.
     """
 
@@ -7009,6 +7047,7 @@ class RunDone(NamedTuple):
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
     usage_note: str = ""
+    window_share: int = 0
     work: RunWork | None = None
     metadata: JsonObject = MappingProxyType({})
 
@@ -7641,6 +7680,13 @@ class _Certificates(NamedTuple):
     context: ssl.SSLContext
 
 
+class EncodedBody(NamedTuple):
+    """A body that is no JSON object, and its media type."""
+
+    content: bytes
+    media_type: str
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
@@ -7670,7 +7716,7 @@ class Connections:
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any] | None,
+        payload: dict[str, Any] | EncodedBody | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
@@ -7680,7 +7726,12 @@ class Connections:
         server; to close a response that was read to its end has no effect. A
         redirection is a refusal, because the key would be sent along.
         """
-        body = None if payload is None else await _encode(payload)
+        headers = endpoint.headers()
+        if isinstance(payload, EncodedBody):
+            body: bytes | None = payload.content
+            headers["Content-Type"] = payload.media_type
+        else:
+            body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
             sent = session.request(
@@ -7690,7 +7741,7 @@ class Connections:
                 # origin; it drops `Authorization` alone (client.py, 3.14.5).
                 allow_redirects=False,
                 data=body,
-                headers=endpoint.headers(),
+                headers=headers,
                 ssl=self._trusted(endpoint),
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
@@ -8140,19 +8191,29 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
     fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    for key in ("id", "status"):
+        if item.get(key):
+            fields[key] = item[key]
     if fields.get("outputs"):  # images are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
     if item_type(item) == "web_search_call":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+        fields["action"] = _without_sources(item["action"])
     # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
+
+
+def _without_sources(action: JsonObject) -> Item:
+    """Return the action of a search without its sources and without nulls."""
+    return {
+        key: value
+        for key, value in action.items()
+        if key != "sources" and value is not None
+    }
 
 
 def _new_id(own: str) -> str:
@@ -8324,6 +8385,86 @@ def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
 def _was_in_vain(trial: Trial, following: Trial) -> bool:
     is_same_refusal = trial.error == following.error
     return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.uploads
+#
+# Uploads files to the Files API, from where code containers get them.
+#
+# An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
+# --------------------------------------------------------------------------------------
+
+
+UPLOAD_SECONDS = 86_400
+"""How long an uploaded file lives: a day. The API takes an hour to 30 days (guide "API
+reference", "Upload file")."""
+
+
+class Upload(NamedTuple):
+    """A file to upload."""
+
+    name: str
+    content: bytes
+
+
+async def upload_file(
+    endpoint: Endpoint, connections: Connections, file: Upload, deadlines: Deadlines
+) -> str:
+    """Upload a file for code containers; return the id that it gets.
+
+    Raises the same errors as `Connections.request`.
+    """
+    body = _multipart_body(file, _upload_fields(endpoint))
+    async with connections.request(endpoint, "/files", body, deadlines) as answer:
+        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
+    if not file_id:
+        raise UnreadableAnswer(UNREADABLE.sentence, UNREADABLE.fault)
+    return file_id
+
+
+def _upload_fields(endpoint: Endpoint) -> Mapping[str, str]:
+    """Return the fields beside the file.
+
+    Azure does not know the purpose `user_data`; its guide "Responses API" uses
+    `assistants` instead.
+    """
+    return {
+        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "expires_after[anchor]": "created_at",
+        "expires_after[seconds]": str(UPLOAD_SECONDS),
+    }
+
+
+def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
+    """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
+    boundary = hex_digest(f"{file.name} {len(file.content)}")
+    while boundary.encode() in file.content:
+        boundary = hex_digest(boundary)
+    lines: list[bytes] = []
+    for name, value in fields.items():
+        lines += [
+            f"--{boundary}".encode(),
+            f'Content-Disposition: form-data; name="{name}"'.encode(),
+            b"",
+            value.encode(),
+        ]
+    lines += [
+        f"--{boundary}".encode(),
+        f'Content-Disposition: form-data; name="file"; '
+        f'filename="{_quoted_name(file.name)}"'.encode(errors="replace"),
+        b"Content-Type: application/octet-stream",
+        b"",
+        file.content,
+        f"--{boundary}--".encode(),
+        b"",
+    ]
+    return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
+
+
+def _quoted_name(name: str) -> str:
+    """Return a file's name as browsers write it into a header (HTML, "Form data")."""
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 # --------------------------------------------------------------------------------------
@@ -8586,16 +8727,25 @@ class GrowingParts:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
         for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
+            rests += self._end_numbered(part, text, strays[part[0]])
         return rests
+
+    def _end_numbered(
+        self, part: TextPlace, text: str, strays: deque[TextPlace]
+    ) -> list[Rest]:
+        """Return what is still to be shown of one part of the finished item.
+
+        `strays` are parts of its kind whose numbers the item does not have, in their
+        order. Those that this text accounts for are removed.
+        """
+        own = [part] if part in self._deltas else []
+        is_known = bool(own or strays)
+        matched, shown = self._match(chain(own, strays), text)
+        for _ in matched[len(own) :]:
+            strays.popleft()
+        if strays and not own and not matched:
+            strays.popleft()  # it contradicts this text, and belongs to no other
+        return self._rest(part, text, shown, is_known=is_known)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
@@ -8802,7 +8952,7 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
+        """Show a delta; the next one of the same part needs no search for its item."""
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
@@ -8926,7 +9076,7 @@ def _has_fields(item: Item) -> bool:
 
 
 def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
+    """Return an item without ids that are not texts, because ids are keys here."""
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
@@ -8955,7 +9105,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
+    """Return how many items the API left out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -8966,11 +9116,15 @@ def _removals(transformations: object) -> Mapping[str, int]:
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
-    Another client cancelled it: after our own cancellation no answer is read.
+    One that is `cancelled` was cancelled by another client: after our own cancellation
+    no answer is read.
     """
     details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+    if status == "incomplete":
+        return ending_of_incomplete(as_text(details.get("reason")))
+    if status == "cancelled":
+        return ending_of_incomplete(status)
+    return COMPLETED
 
 
 # --------------------------------------------------------------------------------------
@@ -9605,10 +9759,12 @@ def _may_run(error: ResponsesError | None) -> bool:
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
-_DEEPEST_ARGUMENT = 40
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
+"""The work of a comparison in addition to what it reads."""
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -9626,11 +9782,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
@@ -9651,7 +9806,7 @@ class _SchemaCheck(NamedTuple):
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
@@ -9685,18 +9840,30 @@ class _SchemaCheck(NamedTuple):
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
+        if isinstance(value, Mapping):
+            yield from self._properties(value, node, path)
+        elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
                 yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
+
+    def _properties(
+        self, value: JsonObject, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield the listed properties that an object has, with schemas and paths.
+
+        A lenient check skips the nulls of optional ones.
+        """
+        properties = node.get("properties") or {}
+        required = set(node.get("required") or ())
+        for name in properties:
+            if name not in value:
+                continue
+            may_be_null = self.lenient and name not in required
+            if value[name] is not None or not may_be_null:
+                yield value[name], properties[name], _joined(path, name)
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -9769,12 +9936,19 @@ def check_arguments(
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    if isinstance(value, Mapping):
+        return _drop_property_nulls(value, forms, check, depth)
+    items = {"allOf": [form["items"] for form in forms if "items" in form]}
+    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+
+
+def _drop_property_nulls(
+    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
+) -> dict[Any, Any]:
+    """Return an object without nulls of optional properties that must not be null."""
     known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
@@ -10022,6 +10196,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -10032,6 +10210,9 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the strictest rule of a tool and of `via`, which passes the call on."""
@@ -10458,6 +10639,55 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.requests.containers
+#
+# The code container of a request, and the uploaded files that it begins with.
+# --------------------------------------------------------------------------------------
+
+
+MAX_CONTAINER_FILES = 50
+"""The API takes no more (guide "Code Interpreter")."""
+
+_CODE = "code_interpreter"
+
+
+def has_new_container(tools: Sequence[Item]) -> bool:
+    """Say whether code runs in a container that the API opens by itself."""
+    return any(_opens_container(tool) for tool in tools)
+
+
+def with_container_files(
+    request: ResponsesRequest, file_ids: Sequence[str]
+) -> ResponsesRequest:
+    """Return a request whose new container begins with uploaded files.
+
+    The tool stands in the request, or in an item of a later turn.
+    """
+    if not file_ids:
+        return request
+    tools = [_with_files(tool, file_ids) for tool in request.tools or ()]
+    items = [_added_with_files(item, file_ids) for item in request.input]
+    return request.model_copy(update={"tools": tools or None, "input": items})
+
+
+def _opens_container(tool: Item) -> bool:
+    container = as_mapping(tool.get("container"))
+    return tool.get("type") == _CODE and container.get("type") == "auto"
+
+
+def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
+    if not _opens_container(tool):
+        return tool
+    return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
+
+
+def _added_with_files(item: Item, file_ids: Sequence[str]) -> Item:
+    if item_type(item) != ADDED_TOOLS:
+        return item
+    return {**item, "tools": [_with_files(tool, file_ids) for tool in item["tools"]]}
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.turns
 #
 # What the turns of a chat change: tools, effort, text format. The chat only grows.
@@ -10610,22 +10840,30 @@ def append_turns(
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
-    items = {
-        name: [item for item in turn.items if item_type(item) in kinds]
-        for name, turn in turns.items()
-    }
+    items: dict[str, list[Item]] = {}
+    added: list[Item] = []
+    for name, turn in turns.items():
+        items[name] = [item for item in turn.items if item_type(item) in kinds]
+        added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        offered = request.tools or ()
-        # A server's fields may be secret, so turns do not store it (`record_turn`).
-        servers = [tool for tool in offered if tool["type"] == "mcp"]
-        fields["tools"] = [*servers, *base["tools"]] or None
-        added = [item for group in items.values() for item in group]
-        declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+        fields |= _base_tools(request, base, added)
     return request.model_copy(update=fields), items
+
+
+def _base_tools(
+    request: ResponsesRequest, base: Item, added: Sequence[Item]
+) -> dict[str, Any]:
+    """Return the tools of the `base`, and a choice among those that are still offered."""
+    offered = request.tools or ()
+    # A server's fields may be secret, so turns do not store it (`record_turn`).
+    servers = [tool for tool in offered if tool["type"] == "mcp"]
+    tools = [*servers, *base["tools"]] or None
+    declared = declared_tools({"tools": tools, "input": added})
+    choice = _allow(request.tool_choice, offered, declared)
+    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
@@ -11231,7 +11469,7 @@ async def _remote_refusal(
     """Return why a remote call is denied, None if it is approved.
 
     A server of OpenAI's MCP tool asked for the approval, so without a rule a person
-    decides.
+    decides, unless the server asks only because there are rules.
     """
     name = remote_name(request)
     if limit:
@@ -11239,7 +11477,8 @@ async def _remote_refusal(
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    approver = toolset.approver
+    approver = replace(approver, default_rule=approver.remote_default(request))
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
@@ -12061,17 +12300,31 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    dead = _dead_ids(values)
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
             record = _read_record(ulid, wire, sign)
-            if record and ulid in dead:
-                kept = [item for item in record.payload if not is_encrypted(item)]
-                record = record._replace(payload=tuple(kept))
-            if record:
-                records[ulid] = record
+            if record is None:
+                continue
+            if ulid in dead:
+                record = _without_encrypted(record)
+            records[ulid] = record
     return records
+
+
+def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the records whose reasoning the API can no longer read."""
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    return dead
+
+
+def _without_encrypted(record: Record) -> Record:
+    """Return a record without its encrypted items."""
+    kept = [item for item in record.payload if not is_encrypted(item)]
+    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -12208,9 +12461,14 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+            pruned[key] = _without_items(value)
     pruned |= _prune_oldest(present, most)
     return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def _without_items(value: JsonObject) -> dict[str, Any]:
+    """Return what is left of the value of a deleted message."""
+    return {name: value[name] for name in _STAYS if name in value}
 
 
 def stored_size(value: object) -> int:
@@ -12421,12 +12679,23 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
+        self._replace_texts(cleaned)
+        self._remove_items(deleted)
+
+    def _replace_texts(self, texts: Sequence[str]) -> None:
+        """Give the texts of the run other words; `texts` has one for each piece."""
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, cleaned, strict=True)
+            for piece, text in zip(self._pieces, texts, strict=True)
         ]
+
+    def _remove_items(self, deleted: Iterable[Item]) -> None:
+        """Remove these items, and no others that are equal."""
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]
@@ -14156,8 +14425,8 @@ def _requested_verbosity(message: UserMessage) -> str:
 # Stored instructions never take the place of the present ones. They hold for the model of
 # the host that they were given to, because a user writes the instructions of a base model,
 # and an administrator those of a model of the workspace. In each request, also in one that
-# continues an answer, the present instructions are compared with what the chat has told
-# this model, and what differs is told behind it.
+# continues an answer, the present instructions are compared with those that the chat has
+# sent to this model, and the difference is sent behind them.
 # --------------------------------------------------------------------------------------
 
 
@@ -14235,8 +14504,8 @@ class SentContext(NamedTuple):
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
-    cannot be told in lines. The others store the lines that were `new` compared with
-    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    cannot be stated in lines. The others store the lines that were `new` compared with
+    what the branch had sent, and those that were `gone`. `turn` is what the API's model
     was asked for.
     """
 
@@ -14293,8 +14562,8 @@ def read_sent_context(
     return contexts
 
 
-class ToldInstructions(NamedTuple):
-    """What one branch of a chat has told a model of its instructions."""
+class SentInstructions(NamedTuple):
+    """The instructions that one branch of a chat has sent to a model."""
 
     first: str
     """They stand at the head of the chat."""
@@ -14304,16 +14573,16 @@ class ToldInstructions(NamedTuple):
     """The message that stands in front of a question, by the id of its answer."""
 
 
-def told_instructions(
+def sent_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     model: str,
     compacted: Set[str] = frozenset(),
-) -> ToldInstructions | None:
-    """Return what this branch has told `model`; None if it has told nothing.
+) -> SentInstructions | None:
+    """Return what this branch has sent to `model`; None if it has sent nothing.
 
     Changes in front of the first instructions that are left belong to others, which are
-    gone, and are not told again. A compaction replaces the changes in front of it, so
+    gone, and are not sent again. A compaction replaces the changes in front of it, so
     after the answers that are `compacted` the first instructions are what is left.
     """
     first: str | None = None
@@ -14326,42 +14595,46 @@ def told_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            message = _change_message(context)
-            if message:
-                changes[answer_id] = message
+            changes |= _change_in_front(answer_id, context)
             lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
         return None
-    return ToldInstructions(first, lines, changes)
+    return SentInstructions(first, lines, changes)
+
+
+def _change_in_front(answer_id: str, context: SentContext) -> dict[str, Item]:
+    """Return the message that states a change, by the id of the answer to it."""
+    message = _change_message(context)
+    return {answer_id: message} if message else {}
 
 
 def change_instructions(
-    told: ToldInstructions | None, instructions: str, model: str
+    earlier: SentInstructions | None, instructions: str, model: str
 ) -> SentContext:
-    """Return what tells `model` its present `instructions` after what was `told`.
+    """Return what tells `model` how its `instructions` differ from the earlier ones.
 
-    Lines that only moved, or that stand there more often than before, cannot be told
-    one by one: then the instructions are told whole.
+    Lines that only moved, or that occur more often than before, cannot be stated one by
+    one: then the instructions are sent whole.
     """
     whole = SentContext(model=model, instructions=instructions)
-    if told is None:
+    if earlier is None:
         return whole
     present = _lines(instructions)
-    old_lines = set(told.lines)
+    old_lines = set(earlier.lines)
     present_lines = set(present)
     new = [
         NewLine(index, line)
         for index, line in enumerate(present)
         if line not in old_lines
     ]
-    gone = [line for line in told.lines if line not in present_lines]
+    gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
     # The proof that the change says it all: applied to the old lines, it has to give the
     # present ones.
-    if _changed_lines(told.lines, change) != present:
+    if _changed_lines(earlier.lines, change) != present:
         return whole
     if not new and not gone:
         return SentContext()
@@ -14369,7 +14642,7 @@ def change_instructions(
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
-    """Return the message that tells a change, or None if nothing changed."""
+    """Return the message that states a change, or None if nothing changed."""
     message = _change_message(change)
     return UserMessage(message) if message else None
 
@@ -14663,25 +14936,30 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
+    """Yield the pieces of a text behind their records, which are added."""
     shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
+        for payload, shown in _payloads_of(turn):
             text = next(texts, "") if shown else ""
             record = _numbered_record(len(records), payload, turn.origin, shown)
             records[record.ulid] = record
             yield AssistantText(text, [record.ulid])
-            payload = []
     for text in texts:
         yield AssistantText(text)
+
+
+def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
+    """Yield the items of each record of a turn, and what the page shows of it.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    payload: list[Item] = []
+    for number, (item, shown) in enumerate(turn.items, 1):
+        payload.append(item)
+        if shown or number == len(turn.items):
+            yield payload, shown
+            payload = []
 
 
 def _numbered_record(
@@ -15027,11 +15305,7 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored images in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
+    file_ids = _file_ids_by_record(records)
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -15039,7 +15313,20 @@ def stored_image_ids(
         if isinstance(part, AssistantText):
             ulids.update(part.ulids)
             ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+    wanted: list[str] = []
+    for ulid in ulids:
+        wanted += file_ids.get(ulid, [])
+    return wanted
+
+
+def _file_ids_by_record(records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the ids of the stored images in each record that has some."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    return file_ids
 
 
 def restore_images(
@@ -15606,6 +15893,8 @@ class AnswerFigures(NamedTuple):
     """US dollars; None if it is unknown or not shown."""
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
     """What explains a large number of tokens."""
 
@@ -15623,6 +15912,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts.append(plural(figures.tool_calls, "tool call"))
     if figures.usage:
         parts.append(_tokens(figures.usage))
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share} % full")
     if figures.cost is not None:
         parts.append(format_money(figures.cost))
     if figures.notes:
@@ -15630,6 +15921,10 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.usage_note:
         parts.append(figures.usage_note)
     return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and nobody needs to know."""
 
 
 def _duration(seconds: float) -> str:
@@ -15941,6 +16236,7 @@ class NativeRenderer:
             usage=event.usage,
             cost=event.cost,
             notes=self._notes,
+            window_share=event.window_share,
             usage_note=event.usage_note,
         )
 
@@ -16236,12 +16532,17 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if item_type(item) != "message"]
+    before = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     payload = before if before and is_plain else [*before, kept]
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _is_placeholder(item: Item) -> bool:
+    """Say whether an item stands for a message whose end is awaited."""
+    return item_type(item) == "message" and item.get("content") == [UNSHOWN_TEXT]
 
 
 def _stored_message(item: Item) -> Item:
@@ -16263,15 +16564,15 @@ def comma_list(text: str) -> list[str]:
 
 
 _MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
 
 
 def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
     if not unknown:
         return ""
     shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
@@ -16283,9 +16584,8 @@ def unknown_words(
 #
 # A valve that holds a JSON object with documented keys.
 #
-# One such valve replaces many fields that hardly anybody changes. Its keys are checked
-# one by one: a key with an invalid value falls back to its default, and the rest still
-# holds.
+# One such valve replaces many fields that are rarely changed. Its keys are checked one by
+# one: a key with an invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -16334,6 +16634,7 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
 
 
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    """Say whether a form accepts the value of one key."""
     try:
         form.model_validate({key: value})
     except ValidationError:
@@ -16349,11 +16650,11 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 _PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
+"""In pro mode several passes make one answer, and nothing is sent in between."""
 
 
 class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that both have, in seconds."""
+    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -16375,7 +16676,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+        is_pro = model.pro or "-pro" in model.id
+        least = _PRO_SILENCE if is_pro else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),
@@ -16387,7 +16689,7 @@ class TimeoutSettings(BaseModel):
 # --------------------------------------------------------------------------------------
 # shells.shell
 #
-# Which of the two shells speaks: their messages differ in nothing else.
+# The two shells by their names: the rest of their messages is the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -16401,7 +16703,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
+        """Where its valves are, as a part of a sentence."""
         return f"the valves of this {self.noun}"
 
 
@@ -16412,10 +16714,10 @@ PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
 # --------------------------------------------------------------------------------------
 # shells.valve_messages
 #
-# What administrators are told about valves, for pipe and agents.
+# Messages about valves for administrators, for pipe and agents.
 #
-# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-# the name of its valve, which both shells share, and the place where a shell has it.
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
 # --------------------------------------------------------------------------------------
 
 
@@ -16436,7 +16738,7 @@ _EXAMPLES: Mapping[SettingName, str] = {
 
 
 def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
+    """Return what an administrator can do about a failure; empty if nothing."""
     settings = fault.settings
     if not settings:
         return ""
@@ -16472,15 +16774,16 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
+    """Return the sentence that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
     """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # --------------------------------------------------------------------------------------
@@ -16491,7 +16794,7 @@ def _join_names(names: list[str]) -> str:
 
 
 class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
+    """The valves about the server that both shells have, without secrets."""
 
     BASE_URL: str
     ORGANIZATION: str
@@ -16531,7 +16834,10 @@ def endpoint_of_valves(
     headers: Mapping[str, str],
     token: str = "",
 ) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=api_key,
@@ -16557,7 +16863,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 """The numbers that `logging` has for them."""
 
-_LONGEST_LINE = 4000
+_MAX_LINE = 4000
 
 
 class AnswerLog:
@@ -16568,7 +16874,7 @@ class AnswerLog:
     """
 
     def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Write nothing yet."""
+        """Begin; `secrets` are removed from every line."""
         self.run_id = run_id
         self._secrets = tuple(secrets)
 
@@ -16583,28 +16889,28 @@ class AnswerLog:
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
-        Long text is cut: an exception of a tool may say anything.
+        Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
-        """Write what may be of interest."""
+        """Write a line of level INFO."""
         self.line("INFO", text)
 
     def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
+        """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Take a line that holds no secret and no line break."""
+        """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError
 
 
 # --------------------------------------------------------------------------------------
 # shells.tool_valves
 #
-# The valves that say which tools may run, and for how long, for pipe and agents.
+# The valves about approvals and time limits of tools, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -16624,18 +16930,18 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 class ReadRules(NamedTuple):
-    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+    """The rules of TOOL_APPROVAL, and the message about an error in them."""
 
     rules: ApprovalRules
     problem: str = ""
 
 
 def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, one a line or comma.
+    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
+    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    cannot be read may have been meant to deny any tool, so a person is asked about all
+    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
@@ -16652,7 +16958,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
 
 
 def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
+    """Return the approval that a word stands for; an empty one means `ask`."""
     return _ANSWERS.get(word.lower())
 
 
@@ -16661,17 +16967,17 @@ _DEFAULT_TIMEOUT = 120.0
 
 
 class ReadTimeouts(NamedTuple):
-    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
 
     default: float
-    """The limit of a tool that no pattern fits."""
+    """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
     problem: str = ""
 
 
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
@@ -16695,7 +17001,7 @@ def _read_timeout(word: str) -> float | None:
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Parsed | None]
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
+    """Return the values by patterns of names, and the first invalid entry."""
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -16718,9 +17024,9 @@ def _read_entries(
 #
 # What the pipe and the filter for administrators agree on.
 #
-# They are files of their own, and each has a copy of this module: a test holds them to
-# these protocols. So only plain data goes between them, and events of the pipe, which the
-# filter hands back unread.
+# They are installed as separate files, each with its own copy of this module, and a test
+# checks both against these protocols. So only plain data goes between them, and events of
+# the pipe, which the filter passes back without reading them.
 # --------------------------------------------------------------------------------------
 
 
@@ -16729,7 +17035,7 @@ _ToolOutcome = TypeVar("_ToolOutcome")
 
 
 class CallFacts(TypedDict):
-    """What the filter is told of one call of the pipe."""
+    """What the filter gets to know of one call of the pipe."""
 
     user_id: str
     email: str
@@ -16760,7 +17066,7 @@ UNKNOWN_CALL = CallFacts(
     has_own_key=False,
     user_pays=False,
 )
-"""A call of which nothing is known."""
+"""A call about which nothing is known."""
 
 
 class ResponseCounts(NamedTuple):
@@ -16773,22 +17079,22 @@ class ResponseCounts(NamedTuple):
 
 
 class EventWords(NamedTuple):
-    """What an event of a run is, and of the last one how the run ended."""
+    """The kind of an event of a run; for the last one also how the run ended."""
 
     word: Literal["", "text", "retry", "recovery", "end"] = ""
     kind: str = ""
-    """Of the ending."""
+    """The kind of the ending."""
     code: str | None = None
-    """Of the ending."""
+    """The code of the ending."""
     model: str = ""
-    """The one that answered."""
+    """The model that answered."""
 
 
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
     def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
+        """Return why the request is not sent, or an empty text.
 
         `model` is the API's name, with `-pro` for the mode.
         """
@@ -16797,7 +17103,7 @@ class UsageAllowance(Protocol):
         """Return the types of OpenAI's tools that are not offered."""
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
+        """Return the effort to send instead of one that is not allowed, or empty."""
 
     def notices(self) -> Sequence[str]:
         """Return the lines that stand above an answer."""
@@ -16807,27 +17113,27 @@ class UsageAllowance(Protocol):
 
 
 class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+    """The entries of ENDPOINTS_JSON that may answer a call, the chosen one first."""
 
     @property
     def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
+        """Why no entry can be used; empty if one can."""
 
     def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
+        """Return the values that replace valves of the pipe."""
 
     def return_to(self, host: str, scope_id: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+        """Choose the entry that wrote a chat's reasoning; say if it was another one."""
 
     def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        """Return the notice if the entry cannot read a chat's reasoning, else empty."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
+        """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
 class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
+    """Decides about one call of the pipe, and counts its usage."""
 
     @property
     def limits(self) -> UsageAllowance:
@@ -16835,12 +17141,12 @@ class CallAccount(Protocol):
 
     @property
     def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
+        """Where it is answered; None if the valves of the pipe decide."""
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why the run ends, or nothing.
+        """Count responses; return why the run ends, or an empty text.
 
         The cost is in US dollars, None if it is unknown.
         """
@@ -16852,9 +17158,9 @@ class CallAccount(Protocol):
         address: str,
         describe: Callable[[_PipeEvent], EventWords],
     ) -> AsyncGenerator[_PipeEvent, None]:
-        """Return the events of a run, measured if the host exports that.
+        """Return the events of a run, measured if the host exports telemetry.
 
-        `address` is the server's. `describe` is asked about each event.
+        `address` is the server's. `describe` is called for each event.
         """
 
     async def observe_tool(
@@ -16863,23 +17169,23 @@ class CallAccount(Protocol):
         work: Awaitable[_ToolOutcome],
         has_failed: Callable[[_ToolOutcome], bool],
     ) -> _ToolOutcome:
-        """Return the result of a tool, measured if the host exports that."""
+        """Return the result of a tool, measured if the host exports telemetry."""
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
+        """Return a token of Microsoft Entra ID and an empty text, or the problem."""
 
 
 class Administration(Protocol):
     """The filter, while it is active."""
 
     async def begin(self, facts: CallFacts) -> CallAccount:
-        """Return what decides about one call, and takes its usage."""
+        """Return what decides about one call, and counts its usage."""
 
 
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
-# Who asks: what both shells are told by Open WebUI.
+# Who asks, as Open WebUI says it to both shells.
 # --------------------------------------------------------------------------------------
 
 
@@ -16894,8 +17200,8 @@ class ChatCaller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
+    """Whether the host reads a stream. It takes any true value of `stream` for true
+    (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -16912,10 +17218,10 @@ class ChatCaller(NamedTuple):
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
-# What callers may set beside their chat, by the words of `caller_may_set`.
+# The messages about `caller_may_set`: what callers may set besides their chat.
 #
-# The words differ: the pipe closes what is the administrator's, the agents open what a
-# request needs. What administrators are told is the same.
+# The words differ: in the pipe they open what is otherwise the administrator's, in the
+# agents any key of a request. The messages are the same.
 # --------------------------------------------------------------------------------------
 
 
@@ -16925,7 +17231,7 @@ _SETTING = "caller_may_set"
 def unknown_permissions(
     words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
+    """Return the message about words that have no effect; empty if there are none."""
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
@@ -16934,8 +17240,8 @@ def left_out_line(
 ) -> str:
     """Return the line of the log about settings that a request may not have.
 
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
+    `left_out` has the shown text of each name. Each name is logged once per caller: a
+    client sends the same settings again and again.
     """
     new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
     if not new:
@@ -16958,7 +17264,7 @@ _MIN_THRESHOLD = 1000
 
 
 def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above so many tokens.
+    """Return the `context_management` that compacts a chat above this many tokens.
 
     None for 0, and at Azure, which does not have it.
     """
@@ -16971,7 +17277,7 @@ def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]]
 # --------------------------------------------------------------------------------------
 # shells.failures
 #
-# What people and the log are told of an answer that failed, for pipe and agents.
+# Reports an answer that failed, to people and to the log, for pipe and agents.
 # --------------------------------------------------------------------------------------
 
 
@@ -16982,8 +17288,8 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         log.warn(f"nothing was sent: {message}")
     else:
         message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
-            "an administrator the error id."
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)
@@ -17022,7 +17328,10 @@ _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 
 def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    """Return the ids by which OpenAI's support finds an answer, for the log.
+
+    After a safety stop the notice names a `review_target`.
+    """
     notice = trace.error.notice
     ids = [f"request id {trace.request_id}"]
     if trace.response_id:
@@ -17239,11 +17548,11 @@ MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class StrategyParameters:
-    """What a strategy is to do.
+    """What a strategy has to do.
 
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
-    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
-    0 is no limit. At a limit the model answers with what it has.
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
     """
 
     model: str = ""
@@ -17258,7 +17567,7 @@ class StrategyParameters:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, whatever was asked for."""
+        """The number of rounds that may call tools, within its range."""
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 
@@ -17367,8 +17676,7 @@ class StrategySettings(BaseModel):
 # --------------------------------------------------------------------------------------
 # strategies.guard
 #
-# Decides whether a call may be made: a known tool, valid arguments, no repeated
-# failure.
+# Checks calls before they are made: tool, arguments, and no repeated failure.
 #
 # The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
 # and a model that reads one can correct itself.
@@ -17441,7 +17749,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -17464,7 +17772,7 @@ class GuardedTools:
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is the same for calls with the same effect."""
+        """Return a text that is equal for calls with the same checked arguments."""
         checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
@@ -17483,7 +17791,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the text about the first value that is no option; empty without one."""
+    """Return the error of the first value that is not an option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
@@ -17514,7 +17822,7 @@ def _option_text(value: Any) -> str:
 # --------------------------------------------------------------------------------------
 # strategies.limits
 #
-# The budget of a strategy, and what the model reads when it is used up.
+# The budget of a strategy, and the texts for the model when it is used up.
 #
 # The texts about rounds and failures are the seed's
 # (docs/reference/pipelines-server.md, "Texts for the model").
@@ -17522,11 +17830,11 @@ def _option_text(value: Any) -> str:
 
 
 MAX_CALLS = 1000
-"""Of one answer; 30 rounds of many calls at once stay below it."""
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
 
 
 def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return how much an answer may take."""
+    """Return the limits of an answer."""
     return Budget(
         rounds=parameters.rounds,
         calls=MAX_CALLS,
@@ -17626,7 +17934,7 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 
 
 def _has_tool_images(message: Message) -> bool:
-    """Say whether a message begins as that of the host with the pictures of tools."""
+    """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
     first = content[0] if isinstance(content, list) and content else content
     text = first.get("text") if isinstance(first, Mapping) else first
@@ -17656,12 +17964,14 @@ def _parse_window(policy: str) -> int:
 # --------------------------------------------------------------------------------------
 # strategies.metadata
 #
-# What an answer took: the seed's `execution_metadata`.
+# The figures of an answer: the seed's `execution_metadata`.
 # --------------------------------------------------------------------------------------
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
+    unknown, `latency` in seconds.
+    """
 
     strategy: str
     model: str
@@ -17671,6 +17981,8 @@ class RunMetadata(NamedTuple):
     latency: float
     price: float = 0.0
     usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
         """Return the line that people read; `notes` are the lines above it."""
@@ -17682,6 +17994,7 @@ class RunMetadata(NamedTuple):
             usage=self.usage if self.usage.total else None,
             cost=self.price or None,
             notes=notes,
+            window_share=self.window_share,
         )
         return closing_line(figures)
 
@@ -17748,7 +18061,7 @@ class _MergedCalls:
         self._dropped: set[int] = set()
 
     def check(self, event: RunEvent) -> RunEvent | None:
-        """Return what is passed on of an event; None for one of a dropped call."""
+        """Return the event to pass on, None for one of a dropped call."""
         if not isinstance(event, ItemEvent):
             return event
         match event:
@@ -17785,32 +18098,86 @@ class _MergedCalls:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.call.uploads
+#
+# Which files were uploaded lately, so that a chat uploads each of them once.
+# --------------------------------------------------------------------------------------
+
+
+_KEPT_SECONDS = UPLOAD_SECONDS - 3600
+"""An answer that is being written still needs the file."""
+_MAX_UPLOADS = 5000
+
+
+class UploadKey(NamedTuple):
+    """A file of a chat, as one account has it."""
+
+    account: str
+    user_id: str
+    chat_id: str
+    file_id: str
+    """The host's."""
+    path: str
+    """Where the host stores it: a new one if it was replaced."""
+    size: int
+    name: str
+
+
+class UploadMemory:
+    """The uploads that are still there, five thousand at most.
+
+    They are known to this process alone: another one, or a restart, uploads again.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+
+    def find(self, key: UploadKey) -> str:
+        """Return the API's id of a file; empty if it has to be uploaded."""
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
+
+    def add(self, key: UploadKey, file_id: str) -> None:
+        """Remember that a file was just uploaded."""
+        if len(self._uploads) >= _MAX_UPLOADS:
+            self._uploads.clear()
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+
+    def forget(self, key: UploadKey) -> None:
+        """Let the next request upload a file again."""
+        self._uploads.pop(key, None)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.capabilities
 #
-# What the last day showed of keys and models, for all calls of the pipe.
+# What all calls of the pipe remember for a day about keys and models.
 # --------------------------------------------------------------------------------------
 
 
 _MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
+_MAX_REASON_CHARACTERS = 64
+"""The reasons come from the server, so both are limited."""
 
 
 class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
+    """Shutdown dates, confirmed repairs, left-out items, and notices that were shown."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
         self.repairs = RepairMemory(now)
+        self.uploads = UploadMemory(now)
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
 
     def count_dropped(self, removed: Mapping[str, int]) -> None:
         """Count what the API left out of an input."""
         for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
+            name = reason[:_MAX_REASON_CHARACTERS]
             if name in self.dropped or len(self.dropped) < _MAX_REASONS:
                 self.dropped[name] += count
 
@@ -18201,18 +18568,12 @@ class RemoteServers(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of the valve: a JSON list, or a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
+    """Return the servers of the valve: a JSON list, or a single JSON object."""
     try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        problem = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            problem += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
+        rows = _load_rows(text)
+    except ValueError as error:
+        complaint = _servers_error(str(error))
+        return RemoteServers(complaints=(complaint,), secrets=(text,))
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -18224,7 +18585,7 @@ def read_servers(text: str) -> RemoteServers:
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
+        complaint = _server_error(row, fields, tools) or ""
         if complaint:
             problem = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(problem))
@@ -18238,6 +18599,22 @@ def read_servers(text: str) -> RemoteServers:
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
+
+
+def _load_rows(text: str) -> list[object]:
+    """Return the descriptions in the text of the valve; raises ValueError.
+
+    A number of thousands of digits, or nesting without an end, is refused like any
+    other text that is not JSON.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not JSON ({place})") from None
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    return given if isinstance(given, list) else [given]
 
 
 def _servers_error(problem: str) -> str:
@@ -18337,7 +18714,8 @@ class Valves(BaseModel):
     )
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+        "Let the model run Python in a billed container at OpenAI, with the files of the "
+        "chat. Its own files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model generate images; each is billed and stored."
@@ -18350,8 +18728,8 @@ class Valves(BaseModel):
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and in its usage: tokens "
-        "and web searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens, "
+        "web searches and Python's containers only.",
     )
 
     # Key and server
@@ -18473,9 +18851,8 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that are sent to the model whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI also sends "
-        "their text.",
+        "Attached files that are sent to the model whole, instead of the text that Open "
+        "WebUI retrieves from them: PDFs, or `all` documents.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -18684,7 +19061,7 @@ TOOL_SWITCHES: Mapping[str, str] = {
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.config
 #
-# What the valves come to for one call: they are read once, into a `Config`.
+# The valves as they apply to one call: they are read once, into a `Config`.
 #
 # The switches of the composer come from the companion filter, in
 # `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
@@ -18697,7 +19074,7 @@ _Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
+    """What applies to one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     expert: ExpertSettings
@@ -18705,7 +19082,7 @@ class Config(NamedTuple):
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
+    """Messages for administrators; the call works without what they name."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
@@ -18828,6 +19205,7 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 def _read_or_error(
     read: Callable[[_Source], _Read], source: _Source
 ) -> _Read | InvalidRequest:
+    """Return what a valve says, or its error: only calls that need it are refused."""
     try:
         return read(source)
     except InvalidRequest as error:
@@ -18918,6 +19296,7 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
 ) -> list[str]:
+    """Return the settings in which a user's wish and permission differ."""
     wanted = switched.user
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
@@ -19013,7 +19392,7 @@ class RunLog(AnswerLog):
         self._lock = Lock()
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Keep a line, with its time in UTC; also write it if its level is enough."""
+        """Keep a line with its time in UTC; write it too if its level is high enough."""
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
@@ -19081,27 +19460,27 @@ class HostContext(NamedTuple):
 # --------------------------------------------------------------------------------------
 
 
-_SHARE = 8
-"""As many as one answer uses at once."""
+_MAX_THREADS = 8
+"""Of one user; an answer runs as many calls at once."""
 
 _USED_UP = (
-    f"Error: The tool was not started: {_SHARE} earlier calls are still running after "
+    f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
     "their time limit. Tell the user to try again later, and to tell an administrator "
     "if the problem persists."
 )
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; nobody waits any more for `abandoned` calls."""
+    """The threads of one user; `abandoned` calls run on after their time limit."""
 
     def __init__(self) -> None:
         """Start no thread yet."""
-        super().__init__(_SHARE, "sync-tool")
+        super().__init__(_MAX_THREADS, "sync-tool")
         self.abandoned = set[Future[Any]]()
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; an error if abandoned calls hold all threads."""
-        if len(self.abandoned) >= _SHARE:
+        if len(self.abandoned) >= _MAX_THREADS:
             return _USED_UP
         future = self.submit(work)
         try:
@@ -19112,7 +19491,10 @@ class UserThreads(ThreadPoolExecutor):
             raise
 
     def _forget(self, future: Future[Any]) -> None:
-        """Free a place; until then the future keeps this object in a weak mapping."""
+        """Free the thread of an abandoned call.
+
+        As the future's callback it keeps this object alive in the weak mapping.
+        """
         self.abandoned.discard(future)
 
 
@@ -19165,7 +19547,7 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events beside the answer; a title has no page to show them."""
+    """Return what sends events beside the answer; None if no page shows them."""
     if caller.host_reads and not caller.task:
         return host.event_emitter
     return None
@@ -19183,19 +19565,19 @@ class PipeCall(NamedTuple):
     threads: ToolThreads
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
-    """What the host tells of who asks."""
+    """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
 
 class CheckedCall(NamedTuple):
-    """A call that may be answered: where, by which model, with what of its body.
+    """A call that may be answered, with its endpoint and model.
 
     Settings that cannot be used have raised InvalidRequest by now (`check_call`).
     """
 
     body: JsonObject
-    """What the caller may set of it."""
+    """Only what the caller may set."""
     messages: list[dict[str, Any]]
     """Those of the body; none if it has no list of them."""
     caller: Caller
@@ -19205,7 +19587,7 @@ class CheckedCall(NamedTuple):
     model: ResolvedModel
     """What answers it."""
     chosen_model: ResolvedModel
-    """The model that was asked for, which may be switched off."""
+    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
     model_name: str
@@ -19280,7 +19662,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
 #
 # The functions of the host's tools: how it wraps them, and how they run.
 #
-# What is guessed of a foreign function is guessed here.
+# Every assumption about a function that is not ours is made here.
 # --------------------------------------------------------------------------------------
 
 
@@ -19328,10 +19710,10 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
 
 
 async def call_server(function: HostFunction, params: JsonObject) -> Any:
-    """Return what an MCP server says, also of a call that failed.
+    """Return the result of an MCP server, or its error for the model.
 
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    The host raises the server's own error as a bare Exception (utils/mcp/client.py).
+    Other exceptions are not from the server and may not be shown to the model.
     """
     try:
         return await function(**params)
@@ -19346,8 +19728,8 @@ async def call_server(function: HostFunction, params: JsonObject) -> Any:
 #
 # The only module that uses `open_webui`.
 #
-# Its names are looked up here, when they are used. If an older host lacks one, the chat
-# shows a sentence, and the pipe still loads.
+# Its names are looked up when they are used. If an older host lacks one, the chat shows a
+# message, and the pipe still loads.
 # --------------------------------------------------------------------------------------
 
 
@@ -19382,7 +19764,7 @@ class NewFile(NamedTuple):
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
+    """Raise InvalidRequest if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
@@ -19403,7 +19785,7 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    The chat is not touched: storing items must not move it in the list.
+    Without `touch` the chat keeps its time, and with it its place in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -19411,9 +19793,9 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 
 
 def server_secret() -> str:
-    """Return the server's own secret, or nothing.
+    """Return the server's own secret; empty without one.
 
-    Without it a chat goes on without what needs one.
+    Then the chat works without what needs a secret.
     """
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
@@ -19497,13 +19879,13 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
-    """Return the metadata, without a search that the host would not let a user do.
+    """Return the metadata, without web search if the user may not use it.
 
-    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
-    switches of a call").
+    `features` comes from the client and is not checked by the host for a pipe
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
-    asked = as_mapping(metadata.get("features"))
-    if not asked.get("web_search") or user.get("role") == "admin":
+    requested = as_mapping(metadata.get("features"))
+    if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
@@ -19515,7 +19897,7 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
         and await has_permission(user.get("id"), "features.web_search", rights)
     ):
         return metadata
-    return {**metadata, "features": {**asked, "web_search": False}}
+    return {**metadata, "features": {**requested, "web_search": False}}
 
 
 async def make_native(model_id: str) -> bool:
@@ -19575,7 +19957,38 @@ async def read_file(
         return None
 
 
-_LONGEST_SIDE = 2048
+class RetrievedText(NamedTuple):
+    """What the host wrote into a chat of all its sources, and what is to stay of it."""
+
+    sources: str
+    with_template: str
+    kept: str
+    """Empty if nothing stays."""
+    kept_with_template: str
+
+
+async def retrieved_text(
+    sources: list[Any], kept: list[Any], question: str
+) -> RetrievedText:
+    """Return the text of `sources`, as the host wrote it, and that of the `kept` ones.
+
+    These keep their numbers. `question` is for templates that repeat it.
+    """
+    build = _host_name("utils.middleware", "get_source_context")
+    fill = _host_name("utils.task", "rag_template")
+    template = await _host_name("models.config", "Config").get("rag.template")
+    numbers: dict[str, int] = {}
+    whole_text = str(build(sources, numbers)).strip()
+    kept_text = str(build(kept, numbers)).strip()
+    return RetrievedText(
+        sources=whole_text,
+        with_template=str(await fill(template, whole_text, question)),
+        kept=kept_text,
+        kept_with_template=str(await fill(template, kept_text, question)),
+    )
+
+
+_MAX_SIDE_PIXELS = 2048
 """The API itself scales larger pictures down to about that."""
 
 _MAX_PIXELS = 50_000_000
@@ -19586,8 +19999,9 @@ _SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 
 
 def scale_image(encoded: str) -> bytes:
-    """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
-    do it, or if it has too many. Blocks.
+    """Return a picture, given in base64, as a smaller JPEG; blocks.
+
+    Empty if the host's library cannot read it, or if it has too many pixels.
     """
     scaled = BytesIO()
     try:
@@ -19596,7 +20010,7 @@ def scale_image(encoded: str) -> bytes:
         with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
             if image.width * image.height > _MAX_PIXELS:
                 return b""
-            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
         return b""
@@ -19606,7 +20020,7 @@ def scale_image(encoded: str) -> bytes:
 async def update_tool(
     function: HostFunction, messages: list[Any], files: list[Any]
 ) -> HostFunction:
-    """Return a tool's function that knows the current chat."""
+    """Return a tool's function with the current messages and files of the chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     updated: HostFunction = await update(function=function, extra_params=fresh)
@@ -19711,7 +20125,7 @@ _CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_f
 
 
 def _tool_words() -> Iterator[str]:
-    """Yield the words that open tools: their types, and fields of these."""
+    """Yield the words that open tools: types, and fields as `type.field`."""
     for kind in TOOL_KINDS.values():
         for name in kind.types:
             yield name
@@ -19729,12 +20143,14 @@ _KNOWN_WORDS = {
 
 
 class _Permission(NamedTuple):
+    """What one caller may set."""
+
     opened: Collection[str]
     """What `caller_may_set` opens for this caller."""
-    longest: int
+    max_tokens: int
     """MAX_OUTPUT_TOKENS, or 0 for no limit."""
     stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
+    """The parameters that an administrator stored with the model; they may be sent."""
 
 
 async def permitted_call(call: CheckedCall) -> CheckedCall:
@@ -19742,14 +20158,17 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     caller = call.caller
     words = comma_list(call.config.expert.caller_may_set.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
+    is_limited = "max_output_tokens" not in opened
+    max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
+    may = _Permission(opened, max_tokens, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    shown: dict[str, str] = {}
+    for key, value in call.body.items():
+        if value is not None and body.get(key) != value:
+            shown[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
     who = f"user {caller.user_id}"
     line = left_out_line(who, shown, call.capabilities.first_time)
     if line:
@@ -19771,26 +20190,47 @@ def _opened(word: str) -> str:
 
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
+    kept = _permitted_keys(body, may)
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
         kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
         given = body.get(name)
         if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+            kept[name] = _permitted_tools(given, may)
+    for name in _LENGTHS:
+        if _is_too_long(name, body, may):
+            kept[name] = may.max_tokens
+    return kept
+
+
+def _permitted_keys(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body without the administrator's keys, unless the model has them."""
+    kept = dict(body)
+    for key in ACCOUNT_KEYS:
+        if key not in body or key in may.opened:
+            continue
+        del kept[key]
+        if key in may.stored:
+            kept[key] = may.stored[key]
+    return kept
 
 
 def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
+    stored = as_mapping(may.stored.get("reasoning"))
+    kept: dict[str, Any] = {}
+    for key, value in given.items():
+        is_open = key in ("effort", "summary") or f"reasoning.{key}" in may.opened
+        if is_open or (key in stored and stored[key] == value):
+            kept[key] = value
+    return kept
+
+
+def _permitted_tools(given: Iterable[object], may: _Permission) -> list[object]:
+    """Return the tools that a caller may offer, or that are stored with the model."""
+    stored = [tool for name in _TOOLS for tool in as_list(may.stored.get(name))]
+    return [tool for tool in given if _is_open(tool, may.opened) or tool in stored]
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
@@ -19812,10 +20252,11 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    if may.max_tokens == 0:
+        return False
     value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+    requested = clamp_number(value, 0, may.max_tokens + 1, 0)
+    return requested > may.max_tokens and value != may.stored.get(name)
 
 
 # --------------------------------------------------------------------------------------
@@ -19823,8 +20264,8 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
 #
 # Decides whether and where a call is answered: the one place that refuses a call.
 #
-# The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
-# through it, too.
+# The administration's filter may choose the endpoint. It also fetches the tokens of
+# Microsoft Entra ID.
 # --------------------------------------------------------------------------------------
 
 
@@ -19835,10 +20276,11 @@ _NO_ENTRA = (
 
 
 async def check_call(call: PipeCall) -> CheckedCall:
-    """Return the call with where and by what it is answered, and what it may set.
+    """Return the call with its endpoint and model, without what it may not set.
 
-    A call that has an account already is answered where that says now. Raises
-    InvalidRequest for what an administrator or the caller has to change.
+    A call that already has an account goes to the endpoint that the account chooses now:
+    after a failure that is the next one. Raises InvalidRequest for what an administrator
+    or the caller has to change.
     """
     if call.account is None:
         call = await _with_account(call)
@@ -19854,7 +20296,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
-    """Return the call with what the administration's filter decides, if it is active."""
+    """Return the call with its account at the administration's filter, if active."""
     administration = await active_administration(call.host.request)
     if administration is None:
         return call
@@ -19949,11 +20391,11 @@ async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
+"""How long a request keeps the next one away, until it has succeeded."""
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
+_MAX_LIST_BYTES = 5_000_000
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
@@ -19963,13 +20405,13 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
     """
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
+        return read_models(await answer.read_json(_MAX_LIST_BYTES))
 
 
 class Listing:
-    """What the key of the valves may use, as far as it is known.
+    """The models that the key of the valves can use, as far as they are known.
 
-    One account is remembered: that of the valves as they were at the last look.
+    One account is remembered: that of the valves when the models were last listed.
     """
 
     def __init__(self) -> None:
@@ -19982,7 +20424,7 @@ class Listing:
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
+        """Return the known models, None before the first answer; refresh old ones."""
         account = endpoint.account()
         now = monotonic_seconds()
         if account != self._account:
@@ -19995,7 +20437,8 @@ class Listing:
         return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
+        """Fetch the models; after an error the known ones stay."""
+        with suppress(ResponsesError):
             models = await fetch_models(endpoint, connections)
             if endpoint.account() != self._account:  # the valves were changed meanwhile
                 return
@@ -20010,13 +20453,13 @@ def list_models(
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
+    `auto` stands for the newest of each family that the key can use, or of each known
+    family if the server's list has no model that we know, like Azure's. A name that an
+    administrator wrote stays, whatever the server lists: it fails when it is used.
     """
     try:
         models = named_models(valves)
-    except ResponsesError:  # the chat shows the mistake
+    except ResponsesError:  # the chat shows the error
         models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
@@ -20029,8 +20472,75 @@ def list_models(
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
-        names += newest if name == "auto" else [name]
+        if name == "auto":
+            names += newest
+        else:
+            names.append(name)
     return {name: resolve_model(name, models) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.remote_rules
+#
+# The rules of TOOL_APPROVAL for remote MCP servers, whose tools OpenAI calls.
+#
+# With `require_approval: never` OpenAI makes a call without telling anybody first. So
+# where a rule may be about a tool of such a server, OpenAI is told to ask each time, and
+# what no rule is about is answered here as the server's description says.
+# --------------------------------------------------------------------------------------
+
+
+_UNASKED = "never"
+
+
+def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
+    """Return a tool of a request; a remote server asks if a rule may be about it."""
+    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
+        return tool
+    return {**tool, "require_approval": "always"}
+
+
+def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
+    """Say whether a rule may keep back a call of a server's tools.
+
+    Their names are only known if the description lists them.
+    """
+    if all(answer == "auto" for _, answer in rules):
+        return False
+    names = _tool_names(server.get("allowed_tools"))
+    if names is None:
+        return True
+    approver = Approver(rules)
+    for name in names:
+        request = {"server_label": server.get("server_label"), "name": name}
+        if approver.rule_for(remote_name(request), name) != "auto":
+            return True
+    return False
+
+
+def _tool_names(chosen: object) -> Sequence[str] | None:
+    """Return the names in a list or a filter of tools; None if it does not name them."""
+    if isinstance(chosen, list):
+        return [str(name) for name in chosen]
+    names = as_mapping(chosen).get("tool_names")
+    return [str(name) for name in names] if isinstance(names, list) else None
+
+
+def rule_without_rules(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
+    """Return what holds for a remote call that no rule is about.
+
+    `servers` are as they are described: the last of a label counts. A filter may also
+    choose tools that only read, which nobody here can know.
+    """
+    label = request.get("server_label")
+    setting: object = None
+    for server in servers:
+        if server.get("server_label") == label:
+            setting = server.get("require_approval")
+    if setting == _UNASKED:
+        return "auto"
+    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
+    return "auto" if request.get("name") in unasked else "ask"
 
 
 # --------------------------------------------------------------------------------------
@@ -20097,7 +20607,8 @@ def _file_search(config: Config) -> Sequence[Item]:
 
 def _remote_servers(config: Config) -> Sequence[Item]:
     """Return a tool for each server."""
-    return config.remote.tools
+    rules = config.approval_rules
+    return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
 def _image_generation(config: Config) -> Sequence[Item]:
@@ -20195,6 +20706,7 @@ def called_tools(
     model: ResolvedModel,
     expert: ExpertSettings,
     log: Callable[[str], object] = str,
+    rules: ApprovalRules = (),
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
 
@@ -20204,16 +20716,17 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    is_usual = 0 < len(text) <= _MAX_REMEMBERED
     tools, lines = (
         _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
     )
     for line in lines:
         log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
+    taken = [tool for tool in tools if _takes(model, tool["type"])]
+    return [put_under_rules(tool, rules) for tool in taken]
 
 
-_LONGEST_REMEMBERED = 50_000
+_MAX_REMEMBERED = 50_000
 """Characters of tools that are remembered: those of some fifty usual ones."""
 
 
@@ -20562,7 +21075,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
 # --------------------------------------------------------------------------------------
 
 
-_LONGEST_ID = 200
+_MAX_ID_LENGTH = 200
 
 
 def with_cache_comparison(
@@ -20595,7 +21108,7 @@ def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
     question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
     earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
     response_id = as_text(value_at(earlier, "usage", "response_id"))
-    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
+    if not response_id.startswith("resp") or len(response_id) > _MAX_ID_LENGTH:
         return ""
     return response_id
 
@@ -20641,6 +21154,21 @@ async def add_documents(
                     read.append(part_or_note(document, is_asked=is_asked))
             result[index] = part.with_content([*read, *part.content])
     return result
+
+
+def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
+    """Return the host's ids of the documents that `add_documents` adds.
+
+    A document whose message tells neither name nor type is not known before it is read.
+    """
+    ids = set[str]()
+    for message in user_messages(parts).values():
+        for file in message.attachments:
+            kind = document_type(file.name, file.content_type)
+            is_wanted = kind == PDF_TYPE or (bool(kind) and wanted == "all")
+            if is_wanted and not file.is_image:
+                ids.add(file.file_id)
+    return ids
 
 
 async def _read_document(
@@ -20692,6 +21220,136 @@ async def load_stored_images(
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.prepare.python_files
+#
+# The files of a chat that code gets: they are in its container at the first call.
+#
+# They are chosen here, with the rights of the current user; `run/uploads.py` uploads them.
+# --------------------------------------------------------------------------------------
+
+
+MAX_FILE_BYTES = 64 * 1024**2
+MAX_TOTAL_BYTES = 256 * 1024**2
+"""The API takes 512 MB for a file; each is in memory while it is uploaded."""
+
+_LARGER_FILE = f"larger than {MAX_FILE_BYTES // 1024**2} MB"
+_LARGER_TOTAL = f"all files together exceed {MAX_TOTAL_BYTES // 1024**2} MB"
+_MORE_FILES = f"Python gets at most {MAX_CONTAINER_FILES} files"
+
+
+class PythonFile(NamedTuple):
+    """A file of the chat, and its name in the container."""
+
+    file_id: str
+    stored: StoredFile
+    name: str
+
+
+class PythonFiles(NamedTuple):
+    """The files that code gets, and the line about those that it does not."""
+
+    files: Sequence[PythonFile] = ()
+    notice: str = ""
+
+
+async def choose_python_files(
+    parts: Sequence[ChatPart], user: HostUser | None
+) -> PythonFiles:
+    """Return the files of a chat for its code, in their order, each once.
+
+    Raises InvalidRequest for one at the message that is asked which `user` may not
+    read; one at an earlier message is left out.
+    """
+    question = question_index(parts)
+    files: dict[str, PythonFile] = {}
+    reasons: dict[str, str] = {}
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            stored = await readable_file(attachment.file_id, user)
+            if stored is None:
+                if index == question and not attachment.is_image:
+                    raise InvalidRequest(GONE_FILE.format(attachment.name))
+                continue
+            reason = _reason_against(stored, list(files.values()))
+            if attachment.file_id in files:
+                continue
+            if reason:
+                reasons[attachment.name or stored.name] = reason
+                continue
+            name = _own_name(attachment, stored, [file.name for file in files.values()])
+            files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
+    return PythonFiles(tuple(files.values()), _notice(reasons))
+
+
+def name_python_files(
+    parts: Sequence[ChatPart], files: Sequence[PythonFile], *, at_question_only: bool
+) -> list[ChatPart]:
+    """Return a chat whose question says which files the code has.
+
+    In a chat with a row, what a question said is stored with it and sent again. Without
+    a row, each message says it again: it names the files up to it.
+    """
+    result = list(parts)
+    names = {file.file_id: file.name for file in files}
+    question = question_index(parts)
+    named: list[str] = []
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            name = names.get(attachment.file_id)
+            if name and name not in named:
+                named.append(name)
+        if named and (index == question or not at_question_only):
+            result[index] = _with_note(message, named)
+    return result
+
+
+def _with_note(message: UserMessage, names: Sequence[str]) -> UserMessage:
+    """Return a message that begins with the names of the files in the container.
+
+    The API puts an id in front of some names (`container.file.path` in its reference).
+    """
+    text = (
+        f"[Files in the folder /mnt/data of the python tool: {', '.join(names)}. An id "
+        "may stand in front of a name there.]"
+    )
+    note = {"type": "input_text", "text": text}
+    return message.with_content([note, *message.content])
+
+
+def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
+    """Return why a file is not copied; empty if it is."""
+    if stored.size > MAX_FILE_BYTES:
+        return _LARGER_FILE
+    if len(chosen) >= MAX_CONTAINER_FILES:
+        return _MORE_FILES
+    total = stored.size + sum(file.stored.size for file in chosen)
+    return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
+
+
+def _notice(reasons: dict[str, str]) -> str:
+    """Return the line about the files that are not copied, if any."""
+    if not reasons:
+        return ""
+    listed = [f"{name} ({reason})" for name, reason in reasons.items()]
+    return f"Not copied to Python: {', '.join(listed)}."
+
+
+def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
+    """Return the name of a file, with a number if another one has it."""
+    path = (attachment.name or stored.name).replace("\\", "/")
+    name = shorten_name(path.rpartition("/")[2]) or "file"
+    stem, dot, ending = name.rpartition(".")
+    if not stem:
+        stem, dot, ending = name, "", ""
+    number = 2
+    unique = name
+    while unique in taken:
+        unique = f"{stem} ({number}){dot}{ending}"
+        number += 1
+    return unique
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.host.approvals
 #
 # Asks people for approval of a tool's call, in the host's own dialog.
@@ -20703,8 +21361,8 @@ def build_approver(
 ) -> Approver:
     """Return who decides about the calls of a request.
 
-    The rules of the valve come first; for other tools the host's own mode counts. The
-    host's `ask_user` only asks a question.
+    The rules of TOOL_APPROVAL come first; other tools follow the host's own mode. The
+    host's `ask_user` needs no approval, because it only asks a question.
     """
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if host.is_builtin("ask_user"):
@@ -20719,12 +21377,20 @@ def build_approver(
 
 
 def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the names that a tool has in its toolkit or on its server.
+    """Return the names that a tool has or may have had.
 
-    The host puts an id in front of a name that another tool has, and of all names of an
-    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    It has one in its toolkit or on its server. The host puts an id in front of a name
+    that another tool has, and of all names of an MCP server
+    (docs/reference/open-webui.md, "Tools of the host"). A rule for the longer name holds
+    on when the chat has no other tool of that name: a user chooses the tools.
     """
-    return function_names(host.tools.get(name, {}).get("callable"))
+    tool = host.tools.get(name, {})
+    names = function_names(tool.get("callable"))
+    # `server:openapi:ID|names`, or the id of a toolkit.
+    own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
+    if own_id:
+        names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
+    return names
 
 
 _SHOWN_HALF = 2000
@@ -20734,7 +21400,7 @@ _SHOWN_HALF = 2000
 def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
-    Arguments cannot end the block of code: in JSON no line begins with their text.
+    Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF
@@ -20787,44 +21453,6 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""
 
 
-async def split_result_files(
-    files: Iterable[JsonObject],
-    text: str,
-    store: StoreImage,
-    user: HostUser | None,
-    *,
-    has_row: bool,
-) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
-    """
-    pictures = list[_Picture]()
-    shown = list[JsonObject]()
-    for file in files:
-        url = str(file.get("url") or "")
-        if file.get("type") != "image" or not url:
-            shown.append(file)
-            continue
-        picture = await _read_picture(url, store, user)
-        pictures.append(picture)
-        if picture.is_on_card and picture.fits(has_row):
-            shown.append({**file, "url": picture.address})
-    readable = [picture for picture in pictures if picture.is_readable]
-    for picture in pictures:
-        if not picture.is_readable:
-            text += f"\n{picture.part['text']}"
-    stored = [
-        {"type": "input_image", "image_url": picture.address}
-        for picture in readable
-        if picture.fits(has_row)
-    ]
-    output = append_images(text, [picture.part for picture in readable])
-    return output, {"files": shown, "stored": stored}
-
-
 class _Picture(NamedTuple):
     """A picture of a result, as the model gets it."""
 
@@ -20850,6 +21478,55 @@ class _Picture(NamedTuple):
         return not (has_row and self.address.startswith("data:"))
 
 
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    pictures: list[_Picture] = []
+    shown: list[JsonObject] = []
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        picture = await _read_picture(url, store, user)
+        pictures.append(picture)
+        if picture.is_on_card and picture.fits(has_row):
+            shown.append({**file, "url": picture.address})
+    stored = _stored_images(pictures, has_row=has_row)
+    return _build_output(text, pictures), {"files": shown, "stored": stored}
+
+
+def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
+    """Return a tool's text with its pictures, or with why they cannot be read."""
+    images: list[Item] = []
+    for picture in pictures:
+        if picture.is_readable:
+            images.append(picture.part)
+        else:
+            text += f"\n{picture.part['text']}"
+    return append_images(text, images)
+
+
+def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
+    """Return the pictures as the chat keeps them: by address."""
+    return [
+        {"type": "input_image", "image_url": picture.address}
+        for picture in pictures
+        if picture.is_readable and picture.fits(has_row)
+    ]
+
+
 async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
     """Return a picture at an address, which is stored if it came whole."""
     address = await store(url) if url.startswith("data:") else url
@@ -20867,7 +21544,7 @@ async def _read_image(address: str, user: HostUser | None) -> Item:
 # --------------------------------------------------------------------------------------
 # owui_manifold.host.tools
 #
-# Runs Open WebUI's tools in the same way as the host does.
+# Runs Open WebUI's tools as the host does.
 #
 # Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
 # run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
@@ -20881,7 +21558,7 @@ _HOUR = 3600.0
 
 
 def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
-    """Return the seconds of the host's own tools that may take minutes by design."""
+    """Return the time limits of the host's tools that may take minutes by design."""
     return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
 
 
@@ -20902,7 +21579,7 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 
 
 def _is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+    """Say whether a result reports an error."""
     result = parse_json_object(text)
     if result is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -20961,7 +21638,7 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         own = self._own_name(name)
         return own == "ask_user" and self._host.is_builtin(own)
 
@@ -20988,10 +21665,10 @@ class HostTools:
         """
         own = self._own_name(name)
         account = self._user.account
-        result = self._call_tool(own, arguments)
-        if account:
-            result = account.observe_tool(own, result, attrgetter("failed"))
-        return await result
+        work = self._call_tool(own, arguments)
+        if account is None:
+            return await work
+        return await account.observe_tool(own, work, attrgetter("failed"))
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -21025,7 +21702,7 @@ class HostTools:
     async def _in_the_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
-        """Return what the browser says of its own tool."""
+        """Return the result of a tool that runs in the browser."""
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
@@ -21094,13 +21771,18 @@ class PreparedRequest(NamedTuple):
     """
     cites: bool = False
     """Whether its tools give sources."""
+    python_files: Sequence[PythonFile] = ()
+    """The files of the chat that its code gets."""
 
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
-    called = called_tools(call.body, model, call.config.expert, call.log.warn)
+    config = call.config
+    called = called_tools(
+        call.body, model, config.expert, call.log.warn, config.approval_rules
+    )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
@@ -21210,7 +21892,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     seconds = call.config.tool_seconds
     return Toolset(
         HostTools(call.host, tool_user(call), offered.names),
-        build_approver(call.host, call.config.approval_rules, call.log.warn),
+        _approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -21228,6 +21910,14 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     )
 
 
+def _approver(call: CheckedCall) -> Approver:
+    """Return who decides about the calls of a chat, also about those that OpenAI makes."""
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
+    servers = [*call.config.remote.tools, *map(as_mapping, given)]
+    return replace(approver, remote_default=partial(rule_without_rules, servers))
+
+
 def tool_user(call: CheckedCall) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
@@ -21238,6 +21928,81 @@ def tool_user(call: CheckedCall) -> ToolUser:
         threads=call.threads,
         account=call.account,
     )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.retrieved_text
+#
+# Leaves the host's retrieved text of a file out, if the file itself is sent.
+#
+# Open WebUI retrieves text from the files of the whole chat for each question, and puts it
+# in front of the question, or behind the instructions (`RAG_SYSTEM_CONTEXT`). With a file
+# that the model or its code gets whole, the model would read parts of it a second time,
+# and answer from them. The text of everything else stays: knowledge, notes, pages, chats.
+# --------------------------------------------------------------------------------------
+
+
+async def without_retrieved_text(
+    parts: Sequence[ChatPart],
+    instructions: str,
+    metadata: JsonObject,
+    whole_files: Collection[str],
+) -> tuple[list[ChatPart], str]:
+    """Return a chat and its instructions without the retrieved text of some files.
+
+    `whole_files` are the host's ids of the files that are sent themselves.
+    """
+    result = list(parts)
+    sources = content_parts(metadata.get("sources"))
+    kept = [source for source in sources if not _is_of_file(source, whole_files)]
+    if len(kept) == len(sources):
+        return result, instructions
+    index = question_index(parts)
+    question = result[index]
+    if not isinstance(question, UserMessage):
+        return result, instructions
+    words = question.stored.words if question.stored else ""
+    asked = as_text(metadata.get("base_user_prompt")) or words
+    text = await retrieved_text(sources, kept, asked)
+    parts_of_question = [_without_text(part, text) for part in question.content]
+    result[index] = question.with_content(parts_of_question)
+    return result, _replaced(instructions, text)
+
+
+def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
+    """Say whether a source is one of the files; a collection may have the same file."""
+    is_file = value_at(source, "source", "type") == "file"
+    return is_file and value_at(source, "source", "id") in whole_files
+
+
+def _without_text(part: Item, text: RetrievedText) -> Item:
+    if part.get("type") != "input_text":
+        return part
+    return {**part, "text": _replaced(part["text"], text)}
+
+
+def _replaced(words: str, text: RetrievedText) -> str:
+    """Return words with what is kept of the retrieved text.
+
+    Around all of it the host has put the administrator's template, which goes with it.
+    If the template has changed meanwhile, as one with the time in it does, only the
+    sources are replaced.
+    """
+    if text.with_template and text.with_template in words:
+        before, _, after = words.rpartition(text.with_template)
+        if text.kept:
+            return f"{before}{text.kept_with_template}{after}"
+        if before.endswith("\n"):
+            return f"{before[:-1]}{after}"
+        return f"{before}{after.removeprefix(_NEW_LINE)}"
+    if text.sources and text.sources in words:
+        before, _, after = words.rpartition(text.sources)
+        return f"{before}{text.kept}{after}"
+    return words
+
+
+_NEW_LINE = "\n"
+"""The host puts one between the text and the question."""
 
 
 # --------------------------------------------------------------------------------------
@@ -21265,6 +22030,7 @@ class _Chat(NamedTuple):
     """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
     """As it would be if the chat began with it, and later as it is sent."""
+    python: PythonFiles = PythonFiles()
     sent: SentContext | None = None
     """What this run sends beside the chat; None: what an earlier run sent holds on."""
 
@@ -21292,6 +22058,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     stored = await read_stored_chat(call.caller, keys)
     size = count_entries(call.messages, 2) + (stored.size if stored else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, stored))
+    chat = await _with_whole_files(chat)
+    chat = await run_work(size, partial(_apply_passes, chat))
     origin = origin_at(chat.model.family, call.endpoint)
     tools = chat.tools
     items = await _history(chat, origin, size)
@@ -21313,8 +22081,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             chat.memory_note,
             svg_notice(chat.parts),
             cut_notice(chat.parts),
+            chat.python.notice,
         ),
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        python_files=chat.python.files,
     )
 
 
@@ -21334,10 +22104,14 @@ def _read_messages(
         check_agent_model(call.agent, model)
         instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    chat = chat._replace(memory_note=memory_note)
+    return _attach_stored(chat._replace(memory_note=memory_note)), reason
+
+
+def _apply_passes(chat: _Chat) -> _Chat:
+    """Return a chat whose messages have their files, after all passes over it."""
     for change in _PASSES:
         chat = change(chat)
-    return chat, reason
+    return chat
 
 
 def _toolset(call: CheckedCall, tools: OfferedTools) -> Toolset:
@@ -21379,6 +22153,44 @@ def _attach_stored(chat: _Chat) -> _Chat:
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
+async def _with_whole_files(chat: _Chat) -> _Chat:
+    """Choose the files that code gets; leave out what the host retrieved of them.
+
+    The same holds for documents that the model gets whole.
+    """
+    call = chat.call
+    whole = set[str]()
+    if _sends_documents(chat):
+        whole = document_ids(chat.parts, call.valves.FILE_INPUT)
+    if _code_gets_files(chat):
+        user = await user_model(call.caller.user_id)
+        python = await choose_python_files(chat.parts, user)
+        has_row = bool(stored_messages(chat.parts))
+        parts = name_python_files(chat.parts, python.files, at_question_only=has_row)
+        chat = chat._replace(parts=parts, python=python)
+        whole.update(file.file_id for file in python.files)
+    parts, instructions = await without_retrieved_text(
+        chat.parts, chat.instructions, call.host.metadata, whole
+    )
+    return chat._replace(parts=parts, instructions=instructions)
+
+
+def _sends_documents(chat: _Chat) -> bool:
+    """Say whether the model gets documents whole, if the chat has any."""
+    return chat.call.valves.FILE_INPUT != "off" and chat.model.facts.vision
+
+
+def _code_gets_files(chat: _Chat) -> bool:
+    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
+    endpoint = chat.call.endpoint
+    has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
+    if not has_files_api or chat.tools.choice == "none":
+        return False
+    if not has_new_container(chat.tools.items):
+        return False
+    return any(user.attachments for user in user_messages(chat.parts).values())
+
+
 def _take_directive(chat: _Chat) -> _Chat:
     """Take a wish for the length of this answer out of the question."""
     if not chat.model.facts.verbosity:
@@ -21402,7 +22214,8 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
+    # The input follows in a later pass; here it only counts whether there is any.
+    items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
@@ -21438,18 +22251,18 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         if sent_now != SentContext():
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
-    told = _told_instructions(chat, sent)
-    changes = told.changes if told else {}
+    earlier = _sent_instructions(chat, sent)
+    changes = earlier.changes if earlier else {}
     prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
-    if told is None:
+    if earlier is None:
         return chat
     # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
+    change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=told.first)
+    return chat._replace(instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -21457,7 +22270,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _told_instructions(chat, earlier)
+        told = _sent_instructions(chat, earlier)
         sent = change_instructions(told, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
@@ -21466,9 +22279,9 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _told_instructions(
+def _sent_instructions(
     chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
+) -> SentInstructions | None:
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
@@ -21477,7 +22290,7 @@ def _told_instructions(
         for record in chat.records.values()
         if any(is_compaction(item) for item in record.payload)
     }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
 
 
 def _with_turns(
@@ -21520,7 +22333,6 @@ def _place_instructions(chat: _Chat) -> _Chat:
 
 
 _PASSES = (
-    _attach_stored,
     _take_directive,
     _restore_outputs,
     _build_flat,
@@ -21539,7 +22351,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+    if _sends_documents(chat) and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
@@ -21641,7 +22453,7 @@ def page_view() -> NativeRenderer:
 def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason: an answer that ended early gets a sentence.
+    The page shows no finish_reason, so an answer that ended early gets a message.
     """
     result = completion(ended, *_response_head(caller))
     if not caller.host_reads:
@@ -21663,10 +22475,10 @@ def _response_head(caller: Caller) -> tuple[str, int, str]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.present.notices
 #
-# What people are told above an answer.
+# Notices above an answer.
 #
-# Models with the older way of tools, models that end, settings that cannot be read or
-# have no effect, and what the administration's filter says.
+# They are about models with legacy function calling, models that will be shut down,
+# settings that cannot be read or have no effect, and the administration's limits.
 # --------------------------------------------------------------------------------------
 
 
@@ -21682,7 +22494,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notice(call: CheckedCall) -> str:
-    """Tell an administrator once about a model with legacy function calling."""
+    """Return the notice about legacy function calling, once, for administrators."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
     if not await is_legacy_model(call.model_id):
@@ -21723,8 +22535,8 @@ def _is_first_notice(call: CheckedCall, notice: str) -> bool:
 
 
 def _refusal_notice(call: CheckedCall) -> str:
-    """Tell a user once about own settings that have no effect."""
-    if not call.caller.host_reads:  # nobody would see it
+    """Return the notice about a user's own settings without effect, once each."""
+    if not call.caller.host_reads:  # no page shows it
         return ""
     user = call.caller.user_id
     is_new = call.capabilities.first_time
@@ -21738,7 +22550,7 @@ def _refusal_notice(call: CheckedCall) -> str:
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks have none."""
+    """Return the notices to show; tasks have none."""
     call = prepared.call
     if call.caller.task:
         return []
@@ -21779,7 +22591,7 @@ def cost_of_responses(
 # --------------------------------------------------------------------------------------
 # owui_manifold.present.report
 #
-# What the log and the current user are told about a run: its request and its end.
+# Reports the request and the end of a run, to the log and to the user.
 # --------------------------------------------------------------------------------------
 
 
@@ -21818,8 +22630,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call = prepared.call
     trace = ended.trace
+    facts = call.resolve(prepared.request.model).facts
     ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+        ending=_explained_ending(ended),
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
     )
     _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
@@ -21869,7 +22684,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools."""
+    """Return the note that tools explain many input tokens of a chat's first answer."""
     request = prepared.request
     usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
@@ -21885,7 +22700,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 
 
 def _explained_ending(ended: RunDone) -> Ending:
-    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    """Return how a run ended; if nothing is shown of its answer, with the reason."""
     ending = ended.ending
     output = ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
@@ -21908,7 +22723,7 @@ def _is_seen(item: Item) -> bool:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    """Return what the caller or the user chose and is not sent, and errors in it."""
     call = prepared.call
     config = call.config
     if call.caller.task:
@@ -21919,7 +22734,11 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
+    """Log which items the API left out of the input.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
     if not removed:
         return
     is_intended = removed.keys() <= {"turn_boundary"}
@@ -21969,6 +22788,7 @@ def log_metadata(
         latency=work.seconds,
         price=cost or 0.0,
         usage=ended.usage or Usage(),
+        window_share=ended.window_share,
     )
     prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
     return metadata
@@ -21977,16 +22797,16 @@ def log_metadata(
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.silence
 #
-# Lines that hold only while an answer is waited for: a silence, a new attempt.
+# Status lines that apply only while an answer is awaited: a silence, a new attempt.
 #
-# A silence of the server is told beside the stream, which has nothing to yield meanwhile.
-# One timer serves a whole answer, however often the server speaks.
+# The line about a silent server goes to the page directly: during a silence the stream has
+# no event to yield. One timer serves a whole answer, however often the server speaks.
 # --------------------------------------------------------------------------------------
 
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3
-"""Each line comes after a silence that is three times as long as at the last one."""
+"""Each further line comes after a silence three times as long as the one before."""
 _NEVER = float("inf")
 
 
@@ -21994,10 +22814,10 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 
 
 class WaitingLines:
-    """Tells the page what it waits for, and hides that when it is over."""
+    """Shows on the page what it waits for, and hides it when the wait is over."""
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
-        """Wait for nothing yet; without `emit` there is no page to tell it to."""
+        """Wait for nothing yet; without `emit` there is no page."""
         self._emit = emit
         self._connections = connections
         self._loop = asyncio.get_running_loop()
@@ -22007,7 +22827,7 @@ class WaitingLines:
         self._is_shown = False
 
     def set_waiting(self, is_waiting: bool) -> None:
-        """Note that the server is waited for from now on, or not."""
+        """Note whether the server is awaited from now on."""
         self._since = self._loop.time() if is_waiting else _NEVER
         self._due = _FIRST_SECONDS
         if self._timer is None:
@@ -22019,12 +22839,12 @@ class WaitingLines:
         if silent >= self._due:
             minutes = int(self._due // 60)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
-            self._tell(_SILENT.format(length))
+            self._show(_SILENT.format(length))
             self._due *= _FACTOR
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
-    def _tell(self, message: str) -> None:
+    def _show(self, message: str) -> None:
         """Send a line to the page; an empty one hides the last."""
         self._is_shown = bool(message)
         if self._emit:
@@ -22032,7 +22852,7 @@ class WaitingLines:
             self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
-        """Return what hides the last line, if `event` shows that it is over."""
+        """Return what hides the last line, if `event` ends its wait."""
         is_attempt = isinstance(event, Status) and not event.trial
         was_shown = self._is_shown
         self._is_shown = is_attempt
@@ -22044,7 +22864,7 @@ class WaitingLines:
         if self._timer:
             self._timer.cancel()
         if self._is_shown:
-            self._tell("")
+            self._show("")
 
 
 # --------------------------------------------------------------------------------------
@@ -22095,6 +22915,10 @@ class IntermediateTexts:
                 self._has_called = True
                 yield from self._hide(self._held)
                 yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
             case ResponseDone() | RunDone():
                 yield from self._release()
                 yield event
@@ -22105,11 +22929,9 @@ class IntermediateTexts:
         """Hold an event back if it belongs to a message that may be hidden."""
         if not isinstance(event, ItemEvent):
             return False
-        if isinstance(event, ItemAdded) and item_type(event.item) == "message":
-            if event.item.get("phase") == "final_answer":
-                self._has_answer = True
-            elif self._may_call:
-                self._held[event.output_index] = []
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
         if event.output_index not in self._held:
             return False
         self._held[event.output_index].append(event)
@@ -22268,14 +23090,14 @@ class _PausingTools:
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.spending
 #
-# What is told to the filter of the administration of each run: events, and usage.
+# What the administration's filter gets to know of each run: events and usage.
 # --------------------------------------------------------------------------------------
 
 
 def check_limits(prepared: PreparedRequest) -> None:
-    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+    """Raise InvalidRequest if a limit forbids the request.
 
-    The mode pro is a model of its own.
+    Limits count the pro mode as a model of its own.
     """
     account = prepared.call.account
     request = prepared.request
@@ -22291,7 +23113,7 @@ def check_limits(prepared: PreparedRequest) -> None:
 def counted_run(
     prepared: PreparedRequest, limits: Limits, connections: Connections
 ) -> RunEvents:
-    """Return the events of a run, which is counted and observed if somebody asks."""
+    """Return the events of a run; with an account it is counted and observed."""
     request = prepared.request
     endpoint = prepared.call.endpoint
     account = prepared.call.account
@@ -22315,7 +23137,7 @@ def _run(
 
 
 def event_words(event: RunEvent) -> EventWords:
-    """Return what an event is for the filter."""
+    """Return what the filter gets to know of an event."""
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
@@ -22326,17 +23148,23 @@ def event_words(event: RunEvent) -> EventWords:
     return EventWords()
 
 
+_CHARACTERS_PER_TOKEN = 4
+"""About so many, in English."""
+
+
 class _RunCounts:
     """Counts the responses of a run.
 
-    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
-    hidden thoughts are not known. `_characters` is None between two responses.
+    The API reports no usage of a response that is stopped, so it is estimated from the
+    texts; hidden reasoning is not known. `_characters` are those of the current
+    response, None between two responses.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
         self._account = account
         self._counted = 0
+        self._containers = set[str]()
         self._characters: int | None = 0
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
@@ -22352,11 +23180,17 @@ class _RunCounts:
             cached=total.cached,
             output=total.output,
         )
-        cost = cost_of_responses(prepared, new, output)
+        cost = cost_of_responses(prepared, new, self._unpaid(output))
         return self._account.count_responses(prepared.request.model, counts, cost)
 
+    def _unpaid(self, output: Sequence[Item]) -> list[Item]:
+        """Return the output without code in a container that was counted before."""
+        unpaid = [i for i in output if i.get("container_id") not in self._containers]
+        self._containers.update(container_ids(unpaid))
+        return unpaid
+
     async def watch(self, events: RunEvents) -> RunEvents:
-        """Yield the events; count the response that is left in the middle."""
+        """Yield the events; count a response that is stopped before its end."""
         try:
             async with aclosing(events):
                 async for event in events:
@@ -22366,9 +23200,98 @@ class _RunCounts:
         finally:
             if self._characters is not None:
                 items = self._prepared.request.input
-                asked = sum(len(message_text(item)) for item in items)
+                sent = sum(len(message_text(item)) for item in items)
+                estimate = Usage(
+                    sent // _CHARACTERS_PER_TOKEN,
+                    self._characters // _CHARACTERS_PER_TOKEN,
+                )
                 self._counted = 0
-                self.add([Usage(asked // 4, self._characters // 4)])
+                self.add([estimate])
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.uploads
+#
+# Uploads the files of a chat for its code, before the request is sent.
+# --------------------------------------------------------------------------------------
+
+
+_NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
+
+
+class ChatUploads:
+    """The files of one request that its code gets; each is uploaded once a day."""
+
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        """Upload nothing yet."""
+        self._prepared = prepared
+        self._connections = connections
+        self._memory = prepared.call.capabilities.uploads
+
+    def status_line(self) -> str:
+        """Return what is shown while files are uploaded; empty if all of them are."""
+        new = [
+            file
+            for file in self._prepared.python_files
+            if not self._memory.find(self._key(file))
+        ]
+        return f"Copying {plural(len(new), 'file')} to Python" if new else ""
+
+    async def request_with_files(self) -> PreparedRequest:
+        """Return the request with the uploaded files in its container.
+
+        Raises InvalidRequest for a file that cannot be read or uploaded.
+        """
+        ids: list[str] = []
+        for file in self._prepared.python_files:
+            file_id = self._memory.find(self._key(file)) or await self._upload(file)
+            if file_id:
+                ids.append(file_id)
+        request = with_container_files(self._prepared.request, ids)
+        return self._prepared._replace(request=request)
+
+    def forget(self) -> None:
+        """Let the next request upload the files again.
+
+        A request that failed may have named a file that is gone.
+        """
+        for file in self._prepared.python_files:
+            self._memory.forget(self._key(file))
+
+    async def _upload(self, file: PythonFile) -> str:
+        """Return the id of a file that was just uploaded; empty for an empty file.
+
+        The API refuses an empty one.
+        """
+        content = await read_file(file.stored, bytes)
+        if content is None:
+            raise InvalidRequest(GONE_FILE.format(file.name))
+        if len(content) > MAX_FILE_BYTES:
+            raise InvalidRequest(_NOT_COPIED.format(file.name, "It is too large."))
+        if not content:
+            return ""
+        endpoint = self._prepared.call.endpoint
+        deadlines = Deadlines(self._prepared.limits.timeouts)
+        upload = Upload(file.name, content)
+        try:
+            file_id = await upload_file(endpoint, self._connections, upload, deadlines)
+        except ResponsesError as error:
+            sentence = _NOT_COPIED.format(file.name, error)
+            raise InvalidRequest(sentence, error.fault) from None
+        self._memory.add(self._key(file), file_id)
+        return file_id
+
+    def _key(self, file: PythonFile) -> UploadKey:
+        call = self._prepared.call
+        return UploadKey(
+            account=call.endpoint.account(),
+            user_id=call.caller.user_id,
+            chat_id=call.caller.chat_id,
+            file_id=file.file_id,
+            path=file.stored.path,
+            size=file.stored.size,
+            name=file.name,
+        )
 
 
 # --------------------------------------------------------------------------------------
@@ -22379,9 +23302,9 @@ class _RunCounts:
 
 
 _FEW = 32
-"""Records of one message: each is written at once."""
+"""Up to so many records of one message, each is written at once; then in groups."""
 _LAST_TRIES = 3
-"""In each the host waits five seconds for SQLite."""
+"""Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
     "Open WebUI could not store this chat's hidden data: later turns continue without "
     "it. Its database may be locked or full."
@@ -22396,7 +23319,7 @@ class StoredAnswer(NamedTuple):
     chat: StoredChat
     keys: ChatKeys
     sent: SentContext | None = None
-    """What its run sends beside the chat; None: what an earlier run sent holds on."""
+    """What its run sends beside the chat; None keeps what an earlier run sent."""
 
     def kept_sent(self) -> SentContext | None:
         """Return what is stored as sent; None for nothing."""
@@ -22418,7 +23341,7 @@ class StoredAnswer(NamedTuple):
 
 
 class RecordWriter(Protocol):
-    """Takes the records of one answer; what it returns has to be shown."""
+    """Stores the records of one answer; what it returns has to be shown."""
 
     carrier: Carrier
 
@@ -22457,10 +23380,10 @@ class RowWriter:
         self._due = 0
 
     def add(self, new: NewRecord) -> list[StoredRecord]:
-        """Store a record, whose marker tells its place, beside what goes on.
+        """Store a record in the background; its marker in the text says where it belongs.
 
-        The text need not wait for it, and a stop does not end it. `finish` waits for it,
-        and writes what an error kept from being stored.
+        The text does not wait for it, and a stop does not end it. `finish` waits for it,
+        and writes what could not be stored because of an error.
         """
         self._writing = asyncio.create_task(
             self._write_after(self._writing, new.record)
@@ -22626,7 +23549,7 @@ class AnswerRecords:
 # --------------------------------------------------------------------------------------
 # owui_manifold.store.artifacts
 #
-# Stores the pictures and files of a run in the host before they are shown.
+# Stores the images and files of a run in the host before they are shown.
 #
 # An event goes in; the same event with a `card` comes out.
 # --------------------------------------------------------------------------------------
@@ -22659,8 +23582,8 @@ class ArtifactStore:
     async def stored(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
+        Partial images replace each other only in saved chats; in temporary ones the
+        page would show all of them.
         """
         if isinstance(event, PartialImage):
             return event if self._call.caller.may_have_row else None
@@ -22670,10 +23593,10 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
+        """Return what to show with an item.
 
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
+        Plain clients get images inside the answer, not on a card, and cited files only
+        in a stream, where their addresses stand below the text.
         """
         caller = self._call.caller
         host_reads = caller.host_reads
@@ -22688,14 +23611,17 @@ class ArtifactStore:
         return {}
 
     async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        """Return the card of images that came whole, as data URLs."""
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
                 stored = await self._store(image_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The image")]
+                if stored:
+                    files.append(stored)
+                else:
+                    notes.append(_NOT_STORED.format("The image"))
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
@@ -22713,10 +23639,11 @@ class ArtifactStore:
                 notes.append(f"*{stored}*")
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
+            is_image = stored["type"] == "image"
+            if is_image and stored["id"] not in shown:
+                files.append(stored)
                 shown.add(stored["id"])
-            elif not addresses:
+            elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
         return _made_card(files=files, notes=notes, links=links)
 
@@ -22740,7 +23667,7 @@ class ArtifactStore:
         return stored or _NOT_STORED.format(name)
 
     async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
+        """Store a file; the same content is stored and shown once in a run.
 
         It belongs to the person who asked. If the host names nobody, or somebody whom
         it no longer knows, nothing is stored: there is no other owner.
@@ -22771,6 +23698,7 @@ def _file_name(citation: Item) -> str:
 
 
 def _made_card(**held: object) -> JsonObject:
+    """Return a card of those parts that hold something."""
     return {name: value for name, value in held.items() if value}
 
 
@@ -22802,6 +23730,11 @@ async def answer_events(
     their reason is for the log alone.
     """
     check_limits(prepared)
+    uploads = ChatUploads(prepared, connections)
+    copying = uploads.status_line()
+    if copying:
+        yield Status(copying)
+    prepared = await uploads.request_with_files()
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
@@ -22817,6 +23750,8 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
+                if event.ending.is_failure:
+                    uploads.forget()
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
@@ -22926,14 +23861,14 @@ def _new_record() -> tuple[str, int]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.checkup
 #
-# The `/check` command: tests an administrator's set-up and says what works.
+# The `/check` command: tests an administrator's setup and says what works.
 #
-# An administrator sends `/check` to any model of the pipe. The answer is made here, from
-# small requests like those of a chat.
+# An administrator sends `/check` to any model of the pipe. The answer is written here; its
+# findings come from small requests like those of a chat.
 # --------------------------------------------------------------------------------------
 
 
-_FEWEST_TOKENS = 16
+_MIN_TOKENS = 16
 _PING: Item = {
     "type": "message",
     "role": "user",
@@ -22942,10 +23877,6 @@ _PING: Item = {
 
 
 _VERIFY = "Verify the organization at OpenAI, or"
-_CHECK_ADVICE = {
-    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
-    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-}
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -22964,10 +23895,22 @@ def _tool_advice(kind: str) -> str:
     return f"Check {setting.valve}."
 
 
-class _Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece.
+class _Feature(NamedTuple):
+    """What a small request tests."""
 
-    Nothing is sent twice: a failure is what is looked for.
+    title: str
+    works: str
+    """The message if the request succeeds."""
+    fields: Item
+    """The fields of the request that use it."""
+    advice: str
+    """What an administrator can do if it fails."""
+
+
+class _Diagnostics:
+    """Tests one model of the pipe at its server, feature by feature.
+
+    Nothing is retried: the failures are what an administrator wants to see.
     """
 
     def __init__(self, call: CheckedCall, connections: Connections) -> None:
@@ -22984,32 +23927,52 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
+        """Yield the findings, one line each."""
         host = self._endpoint.host
-        name = self._model.name
-        yield f"The setup of this pipe, tested with {name} at {host}:\n"
+        yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        works = "Answers can be streamed."
-        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
+        for feature in self._features():
+            complaint = await self._complaint(**feature.fields)
+            yield _finding(feature.title, feature.works, complaint, feature.advice)
+        yield self._reasoning_line()
+
+    def _features(self) -> Iterator[_Feature]:
+        """Yield what a chat with this model would use."""
+        yield _Feature(
+            "Streaming",
+            "Answers can be streamed.",
+            {"stream": True},
+            f"{_VERIFY} turn off ENABLE_STREAM.",
+        )
         if self._model.facts.summary:
-            works = "Summaries of the reasoning can be shown."
-            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
-        works = "The model can be given this tool."
+            yield _Feature(
+                "Summaries",
+                "Summaries of the reasoning can be shown.",
+                {"reasoning": {"summary": "auto"}},
+                f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+            )
         for tool in self._hosted:
-            only = {"tools": [tool], "tool_choice": "none"}
-            tries.append((tool["type"], works, only))
-        for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
-            name = more.get("tools", [{}])[0].get("server_label") or kind
-            yield _finding(name, works, await self._complaint(**more), advice)
-        counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and _LOST.format(counts)
-        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
+            kind = tool["type"]
+            yield _Feature(
+                tool.get("server_label") or kind,
+                "The model can be given this tool.",
+                {"tools": [tool], "tool_choice": "none"},
+                _tool_advice(kind),
+            )
+
+    def _reasoning_line(self) -> str:
+        """Return what the API left out of earlier requests, by its reasons."""
+        common = self._dropped.most_common(9)
+        counts = ", ".join(f"{count} {reason}" for reason, count in common)
+        complaint = _LOST.format(counts) if counts else ""
+        return _finding("Earlier reasoning", "The API left nothing out.", complaint)
 
     async def _models_line(self) -> str:
+        """Return whether the key is accepted, and for which models."""
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
@@ -23024,32 +23987,35 @@ class _Diagnostics:
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
+        """Return why a small request with these fields fails; empty if it succeeds.
 
-        An answer that ends for want of tokens is one; a change that a chat would make
-        without a word is what is looked for. Other servers refuse so low a limit, or
-        fail when a call does not fit in it: they get a second request without one.
+        An answer that ends at the token limit has succeeded. A repair that a chat would
+        make silently counts as a failure. Other servers refuse so low a limit, or fail
+        when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **more)
         return await self._try(**more) if complaint else ""
 
     async def _try(self, **more: Any) -> str:
-        asked = {"stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
-        remedy = ""
+        """Send one request; return why it fails, or the repair that it needed."""
+        fields = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **fields)
+        repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.trial:
-                    remedy = event.sentence
-                ended = event if isinstance(event, RunDone) else ended
+                    repair = event.sentence
+                if isinstance(event, RunDone):
+                    ended = event
         if ended.ending.kind in ("completed", "incomplete"):
-            return remedy
+            return repair
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    """Return the line of a finding; it is good without a `complaint`."""
     if not complaint:
         return f"- ✅ **{what}**: {works}"
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
@@ -23061,7 +24027,7 @@ def is_check_command(call: CheckedCall) -> bool:
 
 
 def last_user_text(call: CheckedCall) -> str:
-    """Return the text that a call asks to answer."""
+    """Return the text of the message to answer; empty if that is not the user's."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
@@ -23069,14 +24035,14 @@ def last_user_text(call: CheckedCall) -> str:
 def run_diagnostics(
     call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
+    """Return the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())
 
 
 async def stream_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell lines as an answer, one at a time."""
+    """Yield lines as the text of an answer, as soon as each is there."""
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
@@ -23093,10 +24059,10 @@ async def stream_lines(
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.failover
 #
-# Where a call is answered, if the filter of the administration has endpoints for it.
+# Answers a call at one of several endpoints, which the administration's filter has.
 #
-# If one fails before its answer begins, the next one is asked. A chat stays where its
-# reasoning can be read.
+# If one fails before its answer begins, the next one is tried. A chat stays at the endpoint
+# that can read its encrypted reasoning.
 # --------------------------------------------------------------------------------------
 
 
@@ -23108,8 +24074,8 @@ async def answer_with_failover(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of the `endpoints`; `check` returns the call at the one
-    that is chosen then.
+    `prepared` is for the first of the `endpoints`; `check` returns the call for the one
+    that the queue has chosen since.
     """
     origin = _last_origin(prepared)
     if origin and endpoints.return_to(origin.endpoint, origin.account):
@@ -23143,14 +24109,14 @@ class _Attempt:
     ) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of an answer, but not the end of one that failed at once.
 
-        A record waits for the next event: that of a failure is not stored.
+        Records wait for the next other event, so that those of a failure are not stored.
         """
         begun = False
         held = list[AnswerEvent]()
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    self.failure_notice = self._chosen_next(event)
+                    self.failure_notice = self._choose_next(event)
                     if self.failure_notice:
                         return
                 held.append(event)
@@ -23161,7 +24127,7 @@ class _Attempt:
                     yield held_event
                 held.clear()
 
-    def _chosen_next(self, ended: RunDone) -> str:
+    def _choose_next(self, ended: RunDone) -> str:
         """Choose the next endpoint if this one failed; return what to say, or nothing."""
         ending = ended.ending
         status = ended.trace.status or 0
@@ -23169,12 +24135,17 @@ class _Attempt:
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
-    """Return who wrote the last reasoning of a chat."""
+    """Return which server and account wrote the last reasoning of a chat."""
     records = prepared.records.values()
-    made = [record for record in records if any(map(is_encrypted, record.payload))]
-    if not made:
+    encrypted = {
+        record.ulid: record
+        for record in records
+        if any(is_encrypted(item) for item in record.payload)
+    }
+    if not encrypted:
         return None
-    return max(made, key=lambda record: record.ulid).origin
+    newest = max(encrypted)  # ULIDs sort by time
+    return encrypted[newest].origin
 
 
 # --------------------------------------------------------------------------------------
@@ -23281,10 +24252,11 @@ class Pipe:
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed.
+        """Return a title, tags or the like; an empty text if that failed.
 
-        A failed title must not make the chat fail. The host would run the tools of its
-        older mode without the rules.
+        A failed title must not make the chat fail. With rules for approvals the host's
+        task `function_calling` gets no answer: in its legacy mode the host would run the
+        tools without them.
         """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
@@ -23297,7 +24269,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; the chat's model does what TASK_MODEL may not."""
+        """Return a task's text; without access to TASK_MODEL the chat's model writes it."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
@@ -23306,7 +24278,7 @@ class Pipe:
                 return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of a chat's answer, or of a check of the set-up."""
+        """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
         if is_check_command(call):
             return run_diagnostics(call, self._connections)
@@ -23329,7 +24301,7 @@ class Pipe:
     ) -> tuple[RunDone, list[Item]]:
         """Read `events`; return their end and the items for the host.
 
-        What only a page shows, a status or a source, is emitted meanwhile.
+        What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
         view = page_view()

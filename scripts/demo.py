@@ -27,7 +27,7 @@ from hosts.setup.agent import FUNCTION_CALLING, connected, install_pipeline
 from progress import Progress
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
-from tour import LAKE, install_lake, lines, take_tour
+from tour import AGENT_WORDS, LAKE, install_lake, lines, take_tour
 from two_turns import check_two_turns
 
 HOSTED_TOOLS = (
@@ -35,6 +35,12 @@ HOSTED_TOOLS = (
     "ENABLE_IMAGE_GENERATION",
     "ENABLE_CODE_INTERPRETER",
 )
+AGENT_TOOLS = {
+    "SANDBOX": True,
+    "DELEGATION": True,
+    "TOOL_APPROVAL": "sandbox_fs_write=ask",
+}
+"""What the agents may use with the simulator, for the words that the demo prints."""
 USUAL_PORT = 8080
 TICK_SECONDS = 0.5
 STOPPED = 130
@@ -92,6 +98,9 @@ async def demo(options: argparse.Namespace) -> int:
         print_login(server, chat_id)
         if upstream.simulator:
             print("\nWords to try in a chat:\n\n" + "\n".join(lines()))
+            if options.agent:
+                words = "\n".join(lines(AGENT_WORDS))
+                print(f"\nWords to try with an agent:\n\n{words}")
         print("\nCtrl-C ends it.", flush=True)
         return await serve(server)
 
@@ -154,12 +163,27 @@ async def start_agents(
     pipelines = PipelinesServer(env=upstream.environment)
     await running.enter_async_context(pipelines)
     given = {name: value for name, value in upstream.valves.items() if value}
+    if upstream.simulator:
+        given |= AGENT_TOOLS
     await install_pipeline(pipelines, given)
     await running.enter_async_context(connected(admin, pipelines))
     offered = await pipelines.models()
     if not offered:
         raise BootError(f"The agents did not load:\n{pipelines.log()[-4000:]}")
-    print(f"{len(offered)} agents are connected, on a Pipelines server of their own.")
+    names = " and ".join(str(model["name"]) for model in offered)
+    print(f"The agents are connected, as the models {names}.")
+    print(describe_pipelines_server())
+
+
+def describe_pipelines_server() -> str:
+    """Say which Pipelines server runs the agents."""
+    checkout = os.environ.get("PIPELINES_SERVER")
+    if checkout:
+        return f"They run on the Pipelines server in {checkout}."
+    return (
+        "They run on a stand-in of the Pipelines server, which behaves like it. For the "
+        "real one, set\nPIPELINES_SERVER to a checkout of open-webui/pipelines."
+    )
 
 
 def print_login(server: OpenWebUI, chat_id: str) -> None:

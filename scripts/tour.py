@@ -1,6 +1,6 @@
-"""Ten words to try with the simulator, and a chat in which they were sent."""
+"""Words to try with the simulator, and a chat in which ten of them were sent."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from hosts.people.client import Json
@@ -60,10 +60,20 @@ WORDS = (
 )
 
 
-def lines() -> Iterator[str]:
+AGENT_WORDS = (
+    Word("agent-write", "Write the list.", "the approval of a call, shown whole"),
+    Word("agent-tasks", "When was it warmest?", "two tasks at once, with Python"),
+    Word("explain", "Why does ice float?", "thoughts that expand, a table"),
+    Word("429,times=1", "Are you busy?", "a rejected request that is sent again"),
+    Word("failed", "And the rest?", "an error with a message and an id for the log"),
+)
+"""Words for the agents of the demo, whose own tools are those of the sandbox."""
+
+
+def lines(words: Sequence[Word] = WORDS) -> Iterator[str]:
     """Yield a line for each word: what to type, and what it shows."""
-    width = max(len(word.typed) for word in WORDS)
-    for word in WORDS:
+    width = max(len(word.typed) for word in words)
+    for word in words:
         yield f"    {word.typed:<{width}}  {word.shows}"
 
 

@@ -20,6 +20,15 @@ def test_ten_words_with_a_line_each() -> None:
         assert {option.partition("=")[0] for option in options} <= NAMES
 
 
+def test_words_for_the_agents_are_scenarios() -> None:
+    """Each with a line of its own."""
+    printed = list(tour.lines(tour.AGENT_WORDS))
+
+    assert len(printed) == len(tour.AGENT_WORDS)
+    for word in tour.AGENT_WORDS:
+        assert word.word.partition(",")[0] in SCENARIOS
+
+
 def test_the_simulator_lists_what_it_can_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

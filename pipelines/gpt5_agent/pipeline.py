@@ -26,11 +26,16 @@ from gpt5_agent.shell.inlet import (
     read_caller,
     read_inlet_context,
 )
-from gpt5_agent.shell.json_valves import find_valve_problems, read_expert_settings
+from gpt5_agent.shell.json_valves import (
+    ExpertReading,
+    find_valve_problems,
+    read_expert_settings,
+)
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
+from gpt5_agent.shell.server_access import UsableValves, usable_valves
 from gpt5_agent.shell.settings import AgentInput, read_api_key
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import as_mapping, value_at
@@ -120,15 +125,18 @@ class Pipeline:
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
+        expert = read_expert_settings(self.valves)
+        usable = usable_valves(self.valves)
         question = AgentInput(
             strategy=model_id,
             messages=messages,
-            body=self._select_keys(body, caller, log),
-            valves=self.valves,
+            body=self._select_keys(body, expert.settings.caller_may_set, caller, log),
+            valves=usable.valves,
+            expert=expert.settings,
             can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
-            notices=self._find_notices(log),
+            notices=self._find_notices(usable, expert, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
         )
@@ -157,14 +165,17 @@ class Pipeline:
 
     def _sign(self) -> Sign:
         """Return what signs the context."""
-        secret = signing_secret(read_api_key(self.valves))
+        secret = signing_secret(read_api_key(usable_valves(self.valves).valves))
         return signer(secret, "gpt5_agent context")
 
     def _select_keys(
-        self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
+        self,
+        body: Mapping[str, Any],
+        may_set: str,
+        caller: PipelineCaller,
+        log: AgentLog,
     ) -> dict[str, Any]:
         """Return what a body may set; log once a caller what is left out."""
-        may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
         shown = {name: name for name in refused}
@@ -173,11 +184,12 @@ class Pipeline:
             log.warn(line)
         return kept
 
-    def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
+    def _find_notices(
+        self, usable: UsableValves, expert: ExpertReading, log: AgentLog
+    ) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
-        messages = find_valve_problems(self.valves)
-        may_set = read_expert_settings(self.valves).caller_may_set
-        unknown_keys = find_unknown_keys(may_set)
+        messages = [*usable.problems, *find_valve_problems(self.valves, expert)]
+        unknown_keys = find_unknown_keys(expert.settings.caller_may_set)
         if unknown_keys:
             messages.append(unknown_keys)
         for message in messages:

@@ -30,9 +30,7 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.open_webui import (
-    allowed_features,
-)
+from owui_manifold.host.open_webui import allowed_features
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
@@ -145,10 +143,11 @@ class Pipe:
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed.
+        """Return a title, tags or the like; an empty text if that failed.
 
-        A failed title must not make the chat fail. The host would run the tools of its
-        older mode without the rules.
+        A failed title must not make the chat fail. With rules for approvals the host's
+        task `function_calling` gets no answer: in its legacy mode the host would run the
+        tools without them.
         """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
@@ -161,7 +160,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: CheckedCall) -> str:
-        """Return a task's text; the chat's model does what TASK_MODEL may not."""
+        """Return a task's text; without access to TASK_MODEL the chat's model writes it."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
@@ -170,7 +169,7 @@ class Pipe:
                 return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of a chat's answer, or of a check of the set-up."""
+        """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
         if is_check_command(call):
             return run_diagnostics(call, self._connections)
@@ -193,7 +192,7 @@ class Pipe:
     ) -> tuple[RunDone, list[Item]]:
         """Read `events`; return their end and the items for the host.
 
-        What only a page shows, a status or a source, is emitted meanwhile.
+        What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
         view = page_view()

@@ -1,1 +1,1 @@
-"""What the pipe and the agents have in common in front of the API and the chat."""
+"""What the shells of the pipe and of the agents share: caller, valves, messages."""

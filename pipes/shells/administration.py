@@ -1,8 +1,8 @@
 """What the pipe and the filter for administrators agree on.
 
-They are files of their own, and each has a copy of this module: a test holds them to
-these protocols. So only plain data goes between them, and events of the pipe, which the
-filter hands back unread.
+They are installed as separate files, each with its own copy of this module, and a test
+checks both against these protocols. So only plain data goes between them, and events of
+the pipe, which the filter passes back without reading them.
 """
 
 from collections.abc import (
@@ -19,7 +19,7 @@ _ToolOutcome = TypeVar("_ToolOutcome")
 
 
 class CallFacts(TypedDict):
-    """What the filter is told of one call of the pipe."""
+    """What the filter gets to know of one call of the pipe."""
 
     user_id: str
     email: str
@@ -50,7 +50,7 @@ UNKNOWN_CALL = CallFacts(
     has_own_key=False,
     user_pays=False,
 )
-"""A call of which nothing is known."""
+"""A call about which nothing is known."""
 
 
 class ResponseCounts(NamedTuple):
@@ -63,22 +63,22 @@ class ResponseCounts(NamedTuple):
 
 
 class EventWords(NamedTuple):
-    """What an event of a run is, and of the last one how the run ended."""
+    """The kind of an event of a run; for the last one also how the run ended."""
 
     word: Literal["", "text", "retry", "recovery", "end"] = ""
     kind: str = ""
-    """Of the ending."""
+    """The kind of the ending."""
     code: str | None = None
-    """Of the ending."""
+    """The code of the ending."""
     model: str = ""
-    """The one that answered."""
+    """The model that answered."""
 
 
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
     def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
+        """Return why the request is not sent, or an empty text.
 
         `model` is the API's name, with `-pro` for the mode.
         """
@@ -87,7 +87,7 @@ class UsageAllowance(Protocol):
         """Return the types of OpenAI's tools that are not offered."""
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
+        """Return the effort to send instead of one that is not allowed, or empty."""
 
     def notices(self) -> Sequence[str]:
         """Return the lines that stand above an answer."""
@@ -97,27 +97,27 @@ class UsageAllowance(Protocol):
 
 
 class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+    """The entries of ENDPOINTS_JSON that may answer a call, the chosen one first."""
 
     @property
     def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
+        """Why no entry can be used; empty if one can."""
 
     def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
+        """Return the values that replace valves of the pipe."""
 
     def return_to(self, host: str, scope_id: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+        """Choose the entry that wrote a chat's reasoning; say if it was another one."""
 
     def lost_reasoning_notice(self, host: str, scope_id: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        """Return the notice if the entry cannot read a chat's reasoning, else empty."""
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
+        """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
 class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
+    """Decides about one call of the pipe, and counts its usage."""
 
     @property
     def limits(self) -> UsageAllowance:
@@ -125,12 +125,12 @@ class CallAccount(Protocol):
 
     @property
     def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
+        """Where it is answered; None if the valves of the pipe decide."""
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why the run ends, or nothing.
+        """Count responses; return why the run ends, or an empty text.
 
         The cost is in US dollars, None if it is unknown.
         """
@@ -142,9 +142,9 @@ class CallAccount(Protocol):
         address: str,
         describe: Callable[[_PipeEvent], EventWords],
     ) -> AsyncGenerator[_PipeEvent, None]:
-        """Return the events of a run, measured if the host exports that.
+        """Return the events of a run, measured if the host exports telemetry.
 
-        `address` is the server's. `describe` is asked about each event.
+        `address` is the server's. `describe` is called for each event.
         """
 
     async def observe_tool(
@@ -153,14 +153,14 @@ class CallAccount(Protocol):
         work: Awaitable[_ToolOutcome],
         has_failed: Callable[[_ToolOutcome], bool],
     ) -> _ToolOutcome:
-        """Return the result of a tool, measured if the host exports that."""
+        """Return the result of a tool, measured if the host exports telemetry."""
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
+        """Return a token of Microsoft Entra ID and an empty text, or the problem."""
 
 
 class Administration(Protocol):
     """The filter, while it is active."""
 
     async def begin(self, facts: CallFacts) -> CallAccount:
-        """Return what decides about one call, and takes its usage."""
+        """Return what decides about one call, and counts its usage."""

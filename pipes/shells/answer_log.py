@@ -9,7 +9,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 """The numbers that `logging` has for them."""
 
-_LONGEST_LINE = 4000
+_MAX_LINE = 4000
 
 
 class AnswerLog:
@@ -20,7 +20,7 @@ class AnswerLog:
     """
 
     def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Write nothing yet."""
+        """Begin; `secrets` are removed from every line."""
         self.run_id = run_id
         self._secrets = tuple(secrets)
 
@@ -35,19 +35,19 @@ class AnswerLog:
     def line(self, level: LogLevel, text: str) -> None:
         """Write `text` as one line.
 
-        Long text is cut: an exception of a tool may say anything.
+        Long text is cut: an exception of a tool may be of any length.
         """
-        one_line = self.redacted(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+        one_line = self.redacted(text[: 2 * _MAX_LINE])[:_MAX_LINE]
         self._write(level, one_line)
 
     def note(self, text: str) -> None:
-        """Write what may be of interest."""
+        """Write a line of level INFO."""
         self.line("INFO", text)
 
     def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
+        """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Take a line that holds no secret and no line break."""
+        """Write a line without secrets and line breaks to the log of the shell."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Who asks: what both shells are told by Open WebUI."""
+"""Who asks, as Open WebUI says it to both shells."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ class ChatCaller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
+    """Whether the host reads a stream. It takes any true value of `stream` for true
+    (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property

@@ -1,7 +1,7 @@
-"""What callers may set beside their chat, by the words of `caller_may_set`.
+"""The messages about `caller_may_set`: what callers may set besides their chat.
 
-The words differ: the pipe closes what is the administrator's, the agents open what a
-request needs. What administrators are told is the same.
+The words differ: in the pipe they open what is otherwise the administrator's, in the
+agents any key of a request. The messages are the same.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -14,7 +14,7 @@ _SETTING = "caller_may_set"
 def unknown_permissions(
     words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
+    """Return the message about words that have no effect; empty if there are none."""
     return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
 
 
@@ -23,8 +23,8 @@ def left_out_line(
 ) -> str:
     """Return the line of the log about settings that a request may not have.
 
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
+    `left_out` has the shown text of each name. Each name is logged once per caller: a
+    client sends the same settings again and again.
     """
     new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
     if not new:

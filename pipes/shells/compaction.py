@@ -9,7 +9,7 @@ _MIN_THRESHOLD = 1000
 
 
 def compaction_settings(tokens: int, endpoint: Endpoint) -> list[dict[str, Any]] | None:
-    """Return the `context_management` that compacts a chat above so many tokens.
+    """Return the `context_management` that compacts a chat above this many tokens.
 
     None for 0, and at Azure, which does not have it.
     """

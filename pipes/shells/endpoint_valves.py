@@ -12,7 +12,7 @@ from shells.valve_messages import HEADERS_EXAMPLE, valve_error
 
 
 class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
+    """The valves about the server that both shells have, without secrets."""
 
     BASE_URL: str
     ORGANIZATION: str
@@ -52,7 +52,10 @@ def endpoint_of_valves(
     headers: Mapping[str, str],
     token: str = "",
 ) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=api_key,

@@ -1,4 +1,4 @@
-"""What people and the log are told of an answer that failed, for pipe and agents."""
+"""Reports an answer that failed, to people and to the log, for pipe and agents."""
 
 import re
 
@@ -18,8 +18,8 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
         log.warn(f"nothing was sent: {message}")
     else:
         message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
-            "an administrator the error id."
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
     return with_error_id(log, message)
@@ -58,7 +58,10 @@ _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
 
 
 def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    """Return the ids by which OpenAI's support finds an answer, for the log.
+
+    After a safety stop the notice names a `review_target`.
+    """
     notice = trace.error.notice
     ids = [f"request id {trace.request_id}"]
     if trace.response_id:

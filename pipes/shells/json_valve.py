@@ -1,8 +1,7 @@
 """A valve that holds a JSON object with documented keys.
 
-One such valve replaces many fields that hardly anybody changes. Its keys are checked
-one by one: a key with an invalid value falls back to its default, and the rest still
-holds.
+One such valve replaces many fields that are rarely changed. Its keys are checked one by
+one: a key with an invalid value gets its default, and the others still apply.
 """
 
 from typing import TypeVar
@@ -57,6 +56,7 @@ def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
 
 
 def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    """Say whether a form accepts the value of one key."""
     try:
         form.model_validate({key: value})
     except ValidationError:

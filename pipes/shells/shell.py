@@ -1,4 +1,4 @@
-"""Which of the two shells speaks: their messages differ in nothing else."""
+"""The two shells by their names: the rest of their messages is the same."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Shell(NamedTuple):
 
     @property
     def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
+        """Where its valves are, as a part of a sentence."""
         return f"the valves of this {self.noun}"
 
 

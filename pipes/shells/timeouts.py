@@ -6,12 +6,12 @@ from openai_responses.models.resolve import ResolvedModel
 from openai_responses.transport.connections import Timeouts
 
 _LONG_SILENCE = 900.0
-"""Of models that give one answer in several passes, and of those that research: nothing
-is sent in between."""
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 class TimeoutSettings(BaseModel):
-    """Keys of EXPERT_JSON that both have, in seconds."""
+    """Keys of EXPERT_JSON that pipe and agents share, in seconds."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 

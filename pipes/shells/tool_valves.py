@@ -1,4 +1,4 @@
-"""The valves that say which tools may run, and for how long, for pipe and agents."""
+"""The valves about approvals and time limits of tools, for pipe and agents."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,18 +24,18 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 class ReadRules(NamedTuple):
-    """What TOOL_APPROVAL says, and the message about what is wrong with it."""
+    """The rules of TOOL_APPROVAL, and the message about an error in them."""
 
     rules: ApprovalRules
     problem: str = ""
 
 
 def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, one a line or comma.
+    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
 
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
+    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    cannot be read may have been meant to deny any tool, so a person is asked about all
+    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
@@ -52,7 +52,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
 
 
 def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
+    """Return the approval that a word stands for; an empty one means `ask`."""
     return _ANSWERS.get(word.lower())
 
 
@@ -61,17 +61,17 @@ _DEFAULT_TIMEOUT = 120.0
 
 
 class ReadTimeouts(NamedTuple):
-    """What TOOL_TIMEOUTS says in seconds, and the message about what is wrong with it."""
+    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
 
     default: float
-    """The limit of a tool that no pattern fits."""
+    """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
     problem: str = ""
 
 
 def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an entry that is none is skipped."""
+    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
@@ -95,7 +95,7 @@ def _read_timeout(word: str) -> float | None:
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Parsed | None]
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
+    """Return the values by patterns of names, and the first invalid entry."""
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):

@@ -1,7 +1,7 @@
-"""What administrators are told about valves, for pipe and agents.
+"""Messages about valves for administrators, for pipe and agents.
 
-The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-the name of its valve, which both shells share, and the place where a shell has it.
+`openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+name of its valve, which is the same in both shells, and the page with the valves.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _EXAMPLES: Mapping[SettingName, str] = {
 
 
 def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
+    """Return what an administrator can do about a failure; empty if nothing."""
     settings = fault.settings
     if not settings:
         return ""
@@ -70,12 +70,13 @@ def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest
 
 
 def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
+    """Return the sentence that asks an administrator to correct valves."""
     shown = f", for example {example}" if example else ""
     return f"An administrator has to correct {valves} in {shell.valves}{shown}."
 
 
 def _join_names(names: list[str]) -> str:
     """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"

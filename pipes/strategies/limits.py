@@ -1,4 +1,4 @@
-"""The budget of a strategy, and what the model reads when it is used up.
+"""The budget of a strategy, and the texts for the model when it is used up.
 
 The texts about rounds and failures are the seed's
 (docs/reference/pipelines-server.md, "Texts for the model").
@@ -10,11 +10,11 @@ from strategies.guard import TOOL_FAILED_TEXT
 from strategies.parameters import StrategyParameters
 
 MAX_CALLS = 1000
-"""Of one answer; 30 rounds of many calls at once stay below it."""
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
 
 
 def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return how much an answer may take."""
+    """Return the limits of an answer."""
     return Budget(
         rounds=parameters.rounds,
         calls=MAX_CALLS,

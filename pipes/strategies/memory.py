@@ -75,7 +75,7 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
 
 
 def _has_tool_images(message: Message) -> bool:
-    """Say whether a message begins as that of the host with the pictures of tools."""
+    """Say whether a message is the host's own with the images of tools."""
     content = message.get("content")
     first = content[0] if isinstance(content, list) and content else content
     text = first.get("text") if isinstance(first, Mapping) else first

@@ -48,7 +48,7 @@ class _MergedCalls:
         self._dropped: set[int] = set()
 
     def check(self, event: RunEvent) -> RunEvent | None:
-        """Return what is passed on of an event; None for one of a dropped call."""
+        """Return the event to pass on, None for one of a dropped call."""
         if not isinstance(event, ItemEvent):
             return event
         match event:

@@ -1,4 +1,4 @@
-"""What an answer took: the seed's `execution_metadata`."""
+"""The figures of an answer: the seed's `execution_metadata`."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,9 @@ from owui_chat.closing_line import AnswerFigures, closing_line
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
+    unknown, `latency` in seconds.
+    """
 
     strategy: str
     model: str

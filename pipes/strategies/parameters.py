@@ -29,11 +29,11 @@ MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class StrategyParameters:
-    """What a strategy is to do.
+    """What a strategy has to do.
 
-    `maximum_iterations` counts the rounds that may call tools, 1 to 30. Of
-    `maximum_seconds` (of the model and of the tools that run here) and `maximum_tokens`
-    0 is no limit. At a limit the model answers with what it has.
+    `maximum_iterations` counts the rounds that may call tools, 1 to 30.
+    `maximum_seconds` includes the model and the tools that run here; 0 means no limit,
+    as for `maximum_tokens`. At a limit the model answers with what it has.
     """
 
     model: str = ""
@@ -48,7 +48,7 @@ class StrategyParameters:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, whatever was asked for."""
+        """The number of rounds that may call tools, within its range."""
         return max(1, min(self.maximum_iterations, MAX_ITERATIONS))
 
 

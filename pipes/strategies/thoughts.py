@@ -181,9 +181,11 @@ class _MessageParts:
 
     @property
     def is_shown(self) -> bool:
+        """Whether any part of the message was shown."""
         return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what can be shown after more text has come."""
         yield from self._show_spans(self._parser.feed(text))
 
     def close(self) -> Iterator[RunEvent]:

@@ -15,6 +15,7 @@ import pytest_asyncio
 from agents.sample import host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline
+from gpt5_agent.shell import json_valves
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
@@ -345,6 +346,23 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
 
 
 @pytest.mark.asyncio
+async def test_expert_settings_are_read_once_a_question(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each of those who need them."""
+    texts: list[str] = []
+
+    def read(text: str, form: Any) -> Any:
+        texts.append(text)
+        return form(), []
+
+    monkeypatch.setattr(json_valves, "read_expert_json", read)
+    await pieces(pipeline, "sim:short hello")
+
+    assert texts == [""]
+
+
+@pytest.mark.asyncio
 async def test_words_that_open_nothing_are_told_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -564,6 +582,7 @@ async def test_its_own_tools_end_with_it(
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
     valves = pipeline.valves.model_dump() | {"SANDBOX": True}
     pipeline.valves = pipeline.Valves(**valves)
     choice = {"type": "function", "function": {"name": "python_execute"}}
@@ -656,7 +675,12 @@ async def test_what_was_refused_is_remembered(
     ("parameter", "metadata", "valves"),
     [
         ("reasoning.context", None, {}),
-        ("reasoning.context", None, {"DELEGATION": True, "SANDBOX": True}),
+        pytest.param(
+            "reasoning.context",
+            None,
+            {"DELEGATION": True, "SANDBOX": True},
+            marks=pytest.mark.sandbox,
+        ),
         ("reasoning.effort", {**METADATA, "task": "tags_generation"}, {}),
     ],
 )
@@ -666,8 +690,10 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     parameter: str,
     metadata: Json | None,
     valves: Json,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
     for name, value in valves.items():
         setattr(pipeline.valves, name, value)
     sim.faults.append(refuse_parameter(parameter))

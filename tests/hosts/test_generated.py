@@ -219,7 +219,7 @@ async def test_what_we_say_of_a_picture_is_for_people(
 
 @pytest.mark.asyncio
 async def test_the_host_runs_no_code_of_ours(tab: Tab, simulator: Simulator) -> None:
-    """Not where it runs code that it finds in answers, and the answer broke off."""
+    """Not where it runs code that it finds in answers, and the answer was interrupted."""
     body = {
         "params": {"function_calling": "legacy"},
         "features": {"code_interpreter": True},

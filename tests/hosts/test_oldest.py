@@ -17,6 +17,13 @@ from hosts.people.users import User
 from hosts.servers.offline import OLDEST
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, install_toolkit
+from hosts.test_agents import (
+    agents,
+    test_stop_in_a_round_asks_nothing_more,
+    test_the_limit_of_rounds_ends_in_an_answer,
+    test_the_switch_keeps_the_beginning_of_a_chat,
+    test_work_of_several_rounds,
+)
 from hosts.test_bad_input import (
     PIPE,
     test_refusal_is_stored_as_the_error_of_the_message,

@@ -40,6 +40,15 @@ TASK_STEPS = [
 ]
 DRAWING = f"_ = open('dot.png', 'wb').write(bytes.fromhex('{PICTURE.hex()}'))"
 TELLING_TIME = "print('12:00 in Bern')"
+LONG_CODE = "\n".join(
+    [
+        "import shutil",
+        *(f"# Step {number} of a long program." for number in range(40)),
+        TELLING_TIME,
+        "shutil.rmtree('old', ignore_errors=True)",
+    ]
+)
+"""Longer than a card; what matters is at the end."""
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -270,7 +279,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     assert "Bern,3" in note
     assert "](/api/v1/files" not in note
     output = json.dumps(await stored_output(tab, turn))
-    assert "secret.csv is not there. Error: It belongs to somebody" in output
+    assert "secret.csv is not there. Error: It belongs to someone else" in output
     stored = await admin.call("GET", "/api/v1/files/?content=false")
     assert "lake.html.gz" not in json.dumps(stored)
 
@@ -347,17 +356,22 @@ async def test_thoughts_between_the_rounds_are_stored_or_not(
 async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     tab: Tab, page: ChatPage, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """The question is Open WebUI's own card; all stands after a reload (R33, R34)."""
+    """The question is Open WebUI's own card; all stands after a reload (R33, R34).
+
+    The whole program is in a block of code above the card, which cannot hold it.
+    """
     PICTURES.mkdir(exist_ok=True)
     shown = page.page
     async with agent_valves_changed(agents, TOOL_APPROVAL="python_execute=ask"):
-        said = f"sim:tool-after-text {json.dumps({'code': TELLING_TIME})}"
+        said = f"sim:tool-after-text {json.dumps({'code': LONG_CODE})}"
         body = calling("python_execute")
         turn = await tab.begin(FUNCTION_CALLING, said, body=body)
         await pending(tab, turn)
         await shown.goto(f"{page.user.url}/c/{turn.chat_id}")
         await shown.get_by_text("May python_execute be called?").first.wait_for()
         await page.screenshot(PICTURES / "agent-question.png")
+        last_line = page.answers.last.locator(".cm-line").last
+        assert (await last_line.inner_text()).strip() == LONG_CODE.splitlines()[-1]
         assert len(chat_bodies(simulator)) == 1
 
         await shown.get_by_text("Allow", exact=True).first.click()

@@ -177,10 +177,10 @@ async def test_a_custom_tool_is_run_shown_and_replayed(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("scenario", ["tool-cut", "tool-incomplete"])
-async def test_a_call_of_an_answer_that_broke_off_is_not_run(
+async def test_a_call_of_an_interrupted_answer_is_not_run(
     tab: Tab, simulator: Simulator, scenario: str
 ) -> None:
-    """By nobody, Open WebUI neither; its card is closed, and the chat goes on."""
+    """Neither here nor by Open WebUI; its card is closed, and the chat continues."""
     first = await tab.send(MODEL, f"sim:{scenario} weather?", body=USED)
     second = await tab.send(MODEL, "sim:chat go on", chat_id=first.chat_id, body=USED)
 

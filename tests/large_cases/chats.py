@@ -24,7 +24,7 @@ from owui_chat.input.prefix import (
     SentContext,
     apply_sent_context,
     change_instructions,
-    told_instructions,
+    sent_instructions,
 )
 from owui_chat.messages import attach_stored_messages, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details, write_details
@@ -392,10 +392,10 @@ def changed_instructions(count: int) -> Work:
     sent = {"a1": SentContext(model="m", instructions="\n".join(lines[0]))}
 
     def work() -> object:
-        told = told_instructions(parts, sent, "m")
+        told = sent_instructions(parts, sent, "m")
         change = change_instructions(told, "\n".join(lines[1]), "m")
         later = {**sent, "a2": change}
-        told = told_instructions(parts, later, "m")
+        told = sent_instructions(parts, later, "m")
         assert told
         return apply_sent_context(parts, later, told.changes, {})
 

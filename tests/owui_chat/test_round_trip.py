@@ -37,7 +37,7 @@ from owui_chat.input.prefix import (
     change_instructions,
     find_injected_context,
     read_sent_context,
-    told_instructions,
+    sent_instructions,
 )
 from owui_chat.messages import (
     StoredMessage,
@@ -248,13 +248,13 @@ class SavedChat:
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
         sent = read_sent_context(self.row, KEYS.unseal, JsonBudget(99_999))
-        told = told_instructions(parts, sent, "f.gpt")
+        told = sent_instructions(parts, sent, "f.gpt")
         injected = find_injected_context(parts)
         change = change_instructions(told, given, "f.gpt")
         sent[answer] = change._replace(injected=injected)
         key = message_key(answer)
         self.row[key] = with_sent({}, sent[answer], key)
-        told = told_instructions(parts, sent, "f.gpt")
+        told = sent_instructions(parts, sent, "f.gpt")
         assert told
         prefix = apply_sent_context(parts, sent, told.changes, {})
         return told.first, build_input(prefix, read_records(self.row, SIGN), ORIGIN)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from openai_responses.items import item_type
 from openai_responses.loop.events import (
+    HiddenMessage,
     ResponseDone,
     RunDone,
     RunEvent,
@@ -34,6 +35,8 @@ def _line(event: RunEvent) -> str:
             return _line_beside(event)
         case ItemDone(index, item):
             return f"{index} ended {item_type(item)}"
+        case HiddenMessage(index, item):
+            return f"{index} hidden {item_type(item)}"
         case ToolOutput(index, item, failed):
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case ResponseDone(status):

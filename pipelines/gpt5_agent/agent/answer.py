@@ -11,7 +11,7 @@ from contextlib import aclosing
 from functools import partial
 
 from gpt5_agent.agent.calls import ChatJudge
-from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
+from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
 from gpt5_agent.agent.learning import RepairLearning
 from gpt5_agent.agent.preparation import (
     PreparedRun,
@@ -364,9 +364,11 @@ async def _start_agent(
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools
-    if own.delegates:
+    usable_tools = task_tools(own)
+    if own.delegates and usable_tools:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (DelegateTool(request, spending, run_task, slots), *own.tools)
+        delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
+        tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, partial(prepare_run, request))

@@ -1,6 +1,6 @@
 """The judge of an agent's calls: refused, put to a person, made here, left to the host."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -126,11 +126,7 @@ class ChatJudge:
         No approval is requested for a call that cannot be made.
         """
         named_calls = [self._rename(call) for call in calls]
-        refusals: dict[str, ToolResult] = {}
-        for call in named_calls:
-            why = self._refusal(call)
-            if why:
-                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        refusals = self._refused_calls(named_calls)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
         questions = [call for call in resolved_calls if self._must_ask(call)]
@@ -141,14 +137,31 @@ class ChatJudge:
             for call in open_calls
             if call["name"] not in self._own_names
         }
-        for call in resolved_calls:
-            if call["call_id"] in host_call_ids:
-                why = await self._approver.refusal(
-                    call["call_id"], call["name"], parse_arguments(call)
-                )
-                if why:
-                    refusals[call["call_id"]] = tool_error(why)
+        host_calls = [
+            call for call in resolved_calls if call["call_id"] in host_call_ids
+        ]
+        refusals |= await self._denied_by_rules(host_calls)
         return Judgment(_build_verdicts(calls, refusals, host_call_ids))
+
+    def _refused_calls(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
+        """Return the refusals of calls that cannot be made, by their ids."""
+        refusals: dict[str, ToolResult] = {}
+        for call in calls:
+            why = self._refusal(call)
+            if why:
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
+        return refusals
+
+    async def _denied_by_rules(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
+        """Return the refusals of calls that the rules, or a person, do not allow."""
+        refusals: dict[str, ToolResult] = {}
+        for call in calls:
+            why = await self._approver.refusal(
+                call["call_id"], call["name"], parse_arguments(call)
+            )
+            if why:
+                refusals[call["call_id"]] = tool_error(why)
+        return refusals
 
     def _rename(self, call: Item) -> Item:
         """Return a call under the tool's own name."""

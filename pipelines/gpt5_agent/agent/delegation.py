@@ -1,17 +1,17 @@
 """The tool `delegate`: a bounded task for a second run of the loop.
 
 A task knows nothing of the chat. It can use tools that run here and need no approval,
-but no host's tools, and it cannot delegate. Its steps are shown below the round that
-began it, and its tokens count for the answer.
+but no host's tools, and it cannot delegate. Without any tool to use there are no tasks.
+Its steps are shown below the round that began it, and its tokens count for the answer.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
-from gpt5_agent.request import AgentRequest
+from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
@@ -28,19 +28,16 @@ _TASK_INSTRUCTION = (
     "You work on one task for another agent. Give the result and what has to be known "
     "about it, nothing else."
 )
-_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "task": {"type": "string"},
-        "tools": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Names of the tools to use; without it, all.",
-        },
-        "rounds": {"type": "integer", "minimum": 1},
-    },
-    "required": ["task"],
-}
+
+
+def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
+    """Return the tools that a task may use: nobody can be asked there."""
+    return [
+        tool
+        for tool in own_tools.tools
+        if own_tools.approver.rule_for(tool.name) == "auto"
+    ]
+
 
 RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
@@ -49,25 +46,49 @@ class DelegateTool(NamedTuple):
     """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest
+    tools: Sequence[Tool]
     spending: Spending
     run_task: RunTask
     slots: asyncio.Semaphore
     name: str = DELEGATE
     description: str = _DELEGATE_DESCRIPTION
-    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments, with the names of the tools."""
+        tool_name = {"type": "string", "enum": [tool.name for tool in self.tools]}
+        return {
+            "type": "object",
+            "properties": {
+                "task": {"type": "string"},
+                "tools": {
+                    "type": "array",
+                    "items": tool_name,
+                    "description": "The tools to use; without it, all.",
+                },
+                "rounds": {"type": "integer", "minimum": 1},
+            },
+            "required": ["task"],
+        }
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
         request = self._build_request(args)
-        seconds = self.spending.seconds_left
-        if seconds is None:
-            seconds = _TASK_SECONDS
-        try:
-            async with self.slots, asyncio.timeout(seconds):
-                budget = build_budget(request.parameters)
-                return await self.run_task(request, Spending(budget, self.spending))
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
+        async with self.slots:
+            try:
+                async with asyncio.timeout(self._seconds()):
+                    budget = build_budget(request.parameters)
+                    spending = Spending(budget, self.spending)
+                    return await self.run_task(request, spending)
+            except TimeoutError:
+                return tool_error("the time of the task is used up.")
+
+    def _seconds(self) -> float:
+        """Return how long a task may take that begins now."""
+        seconds_left = self.spending.seconds_left
+        if seconds_left is None:
+            return _TASK_SECONDS
+        return min(_TASK_SECONDS, seconds_left)
 
     def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
         """Return the request of a task: without the chat, with fewer tools."""
@@ -93,11 +114,5 @@ class DelegateTool(NamedTuple):
         )
 
     def _select_tools(self, names: Any) -> list[Tool]:
-        """Return the tools that need no approval, of these names if there are any."""
-        own_tools = self.request.own_tools
-        return [
-            tool
-            for tool in own_tools.tools
-            if own_tools.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
+        """Return the tools of these names, all without any."""
+        return [tool for tool in self.tools if names is None or tool.name in names]

@@ -4,6 +4,9 @@ docs/agent-settings.md is generated from the descriptions. The keys that the pip
 too, have its names (pipes/owui_manifold/call/expert.py).
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpt5_agent.shell.valves import Valves
@@ -59,10 +62,17 @@ class SandboxOptions(BaseModel):
     )
 
 
-def read_expert_settings(valves: Valves) -> AgentExpertSettings:
+class ExpertReading(NamedTuple):
+    """What EXPERT_JSON says, and what is wrong with it, for administrators."""
+
+    settings: AgentExpertSettings
+    problems: Sequence[str]
+
+
+def read_expert_settings(valves: Valves) -> ExpertReading:
     """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, _ = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
-    return settings
+    settings, problems = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
+    return ExpertReading(settings, problems)
 
 
 def read_sandbox_options(valves: Valves) -> SandboxOptions:
@@ -73,14 +83,13 @@ def read_sandbox_options(valves: Valves) -> SandboxOptions:
     return options
 
 
-def find_valve_problems(valves: Valves) -> list[str]:
+def find_valve_problems(valves: Valves, expert: ExpertReading) -> list[str]:
     """Return what is wrong with these valves, as messages for administrators."""
-    _, expert = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
-    problems = [*expert, *sandbox]
+    problems = [*expert.problems, *sandbox]
     if timeouts.problem:
         problems.append(timeouts.problem)
     return problems

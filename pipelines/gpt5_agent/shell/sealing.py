@@ -8,7 +8,7 @@ beside the pipelines, which the server never shows.
 import json
 import os
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 
 from openai_responses.errors import InvalidRequest
@@ -17,6 +17,8 @@ from openai_responses.json_input import parse_json_object
 SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
+UNREADABLE_SECRET = _SEALED_PREFIX
+"""Stands for a secret that cannot be read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
@@ -25,7 +27,6 @@ _MAX_SECRET_CHARACTERS = 65_536
 _MIN_KEY_CHARACTERS = 14
 _MIN_DIFFERENT_CHARACTERS = 8
 """Of an API key that nobody guesses; those that servers make have more."""
-_PROCESS_SECRET = os.urandom(32).hex()
 
 
 def seal_secret(typed: str) -> str:
@@ -67,7 +68,13 @@ def _server_secret() -> str:
         _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
     except (ImportError, OSError, ValueError):
-        return _PROCESS_SECRET
+        return _process_secret()
+
+
+@lru_cache(maxsize=1)
+def _process_secret() -> str:
+    """Return a secret that is the same as long as the process runs."""
+    return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:

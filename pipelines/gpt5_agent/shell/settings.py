@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import read_expert_settings
+from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
@@ -49,6 +49,7 @@ class AgentInput(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     valves: Valves
+    expert: AgentExpertSettings
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
@@ -195,7 +196,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 def _build_run_limits(question: AgentInput) -> Limits:
     """Return the limits of one request, and how often it is retried."""
-    expert = read_expert_settings(question.valves)
+    expert = question.expert
     timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 

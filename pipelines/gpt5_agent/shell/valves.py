@@ -26,8 +26,8 @@ from gpt5_agent.shell.sealing import SECRET_FORMS, seal_secret, seal_values
 from openai_responses.endpoint import DEFAULT_BASE_URL
 from openai_responses.json_input import clamp_number
 
-_QUOTED = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
-_CODE = re.compile("`([^`]*)`")
+_PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
+_MARKDOWN_CODE = re.compile("`([^`]*)`")
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
     "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
@@ -44,7 +44,7 @@ def _quote_for_page(schema: dict[str, Any]) -> None:
     The docs, which are made of the same descriptions, show them as Markdown.
     """
     for valve in schema["properties"].values():
-        valve["description"] = _CODE.sub(_QUOTED, valve["description"])
+        valve["description"] = _MARKDOWN_CODE.sub(_PAGE_QUOTES, valve["description"])
 
 
 class Valves(BaseModel):
@@ -183,7 +183,8 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent delegate tasks to other runs of itself, up to three "
-        "at once, with tools that run here and need no approval.",
+        "at once. Only with tools that run here and need no approval, such as those of "
+        "SANDBOX.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,

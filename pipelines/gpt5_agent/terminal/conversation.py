@@ -2,7 +2,7 @@
 
     cd pipelines && PYTHONPATH=../pipes python -m gpt5_agent --set MODEL=gpt-5.2
 
-Every valve of the pipeline can be set; the key is that of OPENAI_API_KEY.
+The valves of the pipeline can be set; the key is that of OPENAI_API_KEY.
 """
 
 import argparse
@@ -10,10 +10,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
+from gpt5_agent.shell.json_valves import (
+    ExpertReading,
+    find_valve_problems,
+    read_expert_settings,
+)
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import (
     TERMINAL_WORKSPACE,
@@ -30,12 +35,15 @@ from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from shells.shell import PIPELINE_SHELL
 from shells.valve_messages import error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
+_UNREAD_VALVES = ("DEBUG", "OPEN_WEBUI_API_KEY", "OPEN_WEBUI_URL")
+"""They are about the server's log, and files of Open WebUI."""
 
 
 def run_conversation(arguments: Sequence[str] | None = None) -> int:
@@ -84,8 +92,17 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
         offer = await pool.open_tools(valves, TERMINAL_WORKSPACE, log, files)
+        expert = read_expert_settings(valves)
+        for notice in _describe_valves(valves, expert):
+            _write_stdout(f"[{notice}]\n")
         question = AgentInput(
-            options.strategy, (), {"stream": True}, valves, tools=offer.tools
+            strategy=options.strategy,
+            messages=(),
+            body={"stream": True},
+            valves=valves,
+            expert=expert.settings,
+            tools=offer.tools,
+            repairs=RepairMemory(),
         )
         request = build_agent_request(question, endpoint, connections, log)
         await _start_listeners(options, terminal, stack)
@@ -127,6 +144,14 @@ def _parse_valves(settings: Sequence[str]) -> Valves:
         names = ", ".join(sorted(unknown))
         raise InvalidRequest(f"There is no valve named {names}.")
     return Valves.model_validate(values)
+
+
+def _describe_valves(valves: Valves, expert: ExpertReading) -> Iterator[str]:
+    """Yield what is wrong with the valves, and which of them have no effect here."""
+    yield from find_valve_problems(valves, expert)
+    for name in _UNREAD_VALVES:
+        if name in valves.model_fields_set:
+            yield f"{name} has no effect in a terminal."
 
 
 def _write_stdout(text: str) -> None:

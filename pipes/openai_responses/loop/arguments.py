@@ -23,10 +23,12 @@ from openai_responses.requests.strict_schema import json_types
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
-_DEEPEST_ARGUMENT = 40
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
+"""The work of a comparison in addition to what it reads."""
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -44,11 +46,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
@@ -69,7 +70,7 @@ class _SchemaCheck(NamedTuple):
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
@@ -103,18 +104,30 @@ class _SchemaCheck(NamedTuple):
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
+        if isinstance(value, Mapping):
+            yield from self._properties(value, node, path)
+        elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
                 yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
+
+    def _properties(
+        self, value: JsonObject, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield the listed properties that an object has, with schemas and paths.
+
+        A lenient check skips the nulls of optional ones.
+        """
+        properties = node.get("properties") or {}
+        required = set(node.get("required") or ())
+        for name in properties:
+            if name not in value:
+                continue
+            may_be_null = self.lenient and name not in required
+            if value[name] is not None or not may_be_null:
+                yield value[name], properties[name], _joined(path, name)
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -187,12 +200,19 @@ def check_arguments(
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    if isinstance(value, Mapping):
+        return _drop_property_nulls(value, forms, check, depth)
+    items = {"allOf": [form["items"] for form in forms if "items" in form]}
+    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+
+
+def _drop_property_nulls(
+    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
+) -> dict[Any, Any]:
+    """Return an object without nulls of optional properties that must not be null."""
     known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:

@@ -41,7 +41,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `trial` is what was changed after a refusal. `reason` is for the log.
+    `trial` is the repair that is tried after a refusal. `reason` is for the log.
     """
 
     sentence: str

@@ -62,16 +62,25 @@ class GrowingParts:
                 strays[part[0]].append(part)
         rests: list[Rest] = []
         for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
+            rests += self._end_numbered(part, text, strays[part[0]])
         return rests
+
+    def _end_numbered(
+        self, part: TextPlace, text: str, strays: deque[TextPlace]
+    ) -> list[Rest]:
+        """Return what is still to be shown of one part of the finished item.
+
+        `strays` are parts of its kind whose numbers the item does not have, in their
+        order. Those that this text accounts for are removed.
+        """
+        own = [part] if part in self._deltas else []
+        is_known = bool(own or strays)
+        matched, shown = self._match(chain(own, strays), text)
+        for _ in matched[len(own) :]:
+            strays.popleft()
+        if strays and not own and not matched:
+            strays.popleft()  # it contradicts this text, and belongs to no other
+        return self._rest(part, text, shown, is_known=is_known)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str

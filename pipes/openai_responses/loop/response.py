@@ -217,7 +217,7 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
+        """Show a delta; the next one of the same part needs no search for its item."""
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
@@ -341,7 +341,7 @@ def _has_fields(item: Item) -> bool:
 
 
 def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
+    """Return an item without ids that are not texts, because ids are keys here."""
     kept: Item = {}
     for key, value in item.items():
         is_malformed = value is not None and not as_text(value)
@@ -370,7 +370,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
+    """Return how many items the API left out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -381,8 +381,12 @@ def _removals(transformations: object) -> Mapping[str, int]:
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
-    Another client cancelled it: after our own cancellation no answer is read.
+    One that is `cancelled` was cancelled by another client: after our own cancellation
+    no answer is read.
     """
     details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+    if status == "incomplete":
+        return ending_of_incomplete(as_text(details.get("reason")))
+    if status == "cancelled":
+        return ending_of_incomplete(status)
+    return COMPLETED

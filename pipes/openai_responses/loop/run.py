@@ -482,7 +482,7 @@ async def _remote_refusal(
     """Return why a remote call is denied, None if it is approved.
 
     A server of OpenAI's MCP tool asked for the approval, so without a rule a person
-    decides.
+    decides, unless the server asks only because there are rules.
     """
     name = remote_name(request)
     if limit:
@@ -490,6 +490,7 @@ async def _remote_refusal(
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    approver = toolset.approver
+    approver = replace(approver, default_rule=approver.remote_default(request))
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)

@@ -43,6 +43,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -53,6 +57,9 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the strictest rule of a tool and of `via`, which passes the call on."""

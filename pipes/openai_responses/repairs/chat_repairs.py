@@ -328,36 +328,6 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
-    """Return the items that are sent, each with the name of what it was made of.
-
-    Repairs of requests are not applied here. Calls and outputs stay in pairs.
-    """
-    rows = _rows_of(items)
-    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
-    if not own:
-        return rows
-    changes = _join_changes(rows, own)
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and _has_plain_form(row.item):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
 class _JoinedChanges(NamedTuple):
     """What several repairs do to the items of a chat, by the names of the items."""
 
@@ -369,6 +339,43 @@ class _JoinedChanges(NamedTuple):
     def keep_words_of(self, item: Item) -> bool:
         """Say whether an item is a part of a call that is sent as words."""
         return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    rows = _rows_of(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return rows
+    sent = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
+
+
+def _apply_changes(
+    rows: Iterable[NamedItem], changes: _JoinedChanges
+) -> list[NamedItem]:
+    """Return the items with what the repairs change; half pairs are still there."""
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
+        else:
+            sent.append(row)
+    return sent
+
+
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
 
 
 def _join_changes(

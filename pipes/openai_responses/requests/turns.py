@@ -159,22 +159,30 @@ def append_turns(
     if as_mapping(request.reasoning).get("mode") == "pro":
         kinds = kinds - {CONFIGURATION}
     base = next(iter(turns.values())).base or {}
-    items = {
-        name: [item for item in turn.items if item_type(item) in kinds]
-        for name, turn in turns.items()
-    }
+    items: dict[str, list[Item]] = {}
+    added: list[Item] = []
+    for name, turn in turns.items():
+        items[name] = [item for item in turn.items if item_type(item) in kinds]
+        added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
         fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
-        offered = request.tools or ()
-        # A server's fields may be secret, so turns do not store it (`record_turn`).
-        servers = [tool for tool in offered if tool["type"] == "mcp"]
-        fields["tools"] = [*servers, *base["tools"]] or None
-        added = [item for group in items.values() for item in group]
-        declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+        fields |= _base_tools(request, base, added)
     return request.model_copy(update=fields), items
+
+
+def _base_tools(
+    request: ResponsesRequest, base: Item, added: Sequence[Item]
+) -> dict[str, Any]:
+    """Return the tools of the `base`, and a choice among those that are still offered."""
+    offered = request.tools or ()
+    # A server's fields may be secret, so turns do not store it (`record_turn`).
+    servers = [tool for tool in offered if tool["type"] == "mcp"]
+    tools = [*servers, *base["tools"]] or None
+    declared = declared_tools({"tools": tools, "input": added})
+    choice = _allow(request.tool_choice, offered, declared)
+    return {"tools": tools, "tool_choice": choice}
 
 
 def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:

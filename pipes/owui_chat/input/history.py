@@ -204,12 +204,23 @@ class _RunHistory:
             codes += [item for item in items if "code" in item and is_code(item)]
         if not codes:
             return
-        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
         cleaned, deleted = take_out_code(texts, codes)
+        self._replace_texts(cleaned)
+        self._remove_items(deleted)
+
+    def _replace_texts(self, texts: Sequence[str]) -> None:
+        """Give the texts of the run other words; `texts` has one for each piece."""
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, cleaned, strict=True)
+            for piece, text in zip(self._pieces, texts, strict=True)
         ]
+
+    def _remove_items(self, deleted: Iterable[Item]) -> None:
+        """Remove these items, and no others that are equal."""
         deleted_ids = {id(item) for item in deleted}
         for ulid, items in self._items.items():
             remaining = [item for item in items if id(item) not in deleted_ids]

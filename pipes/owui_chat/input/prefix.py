@@ -10,8 +10,8 @@ must read neither them nor the memories of its owner.
 Stored instructions never take the place of the present ones. They hold for the model of
 the host that they were given to, because a user writes the instructions of a base model,
 and an administrator those of a model of the workspace. In each request, also in one that
-continues an answer, the present instructions are compared with what the chat has told
-this model, and what differs is told behind it.
+continues an answer, the present instructions are compared with those that the chat has
+sent to this model, and the difference is sent behind them.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -103,8 +103,8 @@ class SentContext(NamedTuple):
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
-    cannot be told in lines. The others store the lines that were `new` compared with
-    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    cannot be stated in lines. The others store the lines that were `new` compared with
+    what the branch had sent, and those that were `gone`. `turn` is what the API's model
     was asked for.
     """
 
@@ -161,8 +161,8 @@ def read_sent_context(
     return contexts
 
 
-class ToldInstructions(NamedTuple):
-    """What one branch of a chat has told a model of its instructions."""
+class SentInstructions(NamedTuple):
+    """The instructions that one branch of a chat has sent to a model."""
 
     first: str
     """They stand at the head of the chat."""
@@ -172,16 +172,16 @@ class ToldInstructions(NamedTuple):
     """The message that stands in front of a question, by the id of its answer."""
 
 
-def told_instructions(
+def sent_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     model: str,
     compacted: Set[str] = frozenset(),
-) -> ToldInstructions | None:
-    """Return what this branch has told `model`; None if it has told nothing.
+) -> SentInstructions | None:
+    """Return what this branch has sent to `model`; None if it has sent nothing.
 
     Changes in front of the first instructions that are left belong to others, which are
-    gone, and are not told again. A compaction replaces the changes in front of it, so
+    gone, and are not sent again. A compaction replaces the changes in front of it, so
     after the answers that are `compacted` the first instructions are what is left.
     """
     first: str | None = None
@@ -194,42 +194,46 @@ def told_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            message = _change_message(context)
-            if message:
-                changes[answer_id] = message
+            changes |= _change_in_front(answer_id, context)
             lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
         return None
-    return ToldInstructions(first, lines, changes)
+    return SentInstructions(first, lines, changes)
+
+
+def _change_in_front(answer_id: str, context: SentContext) -> dict[str, Item]:
+    """Return the message that states a change, by the id of the answer to it."""
+    message = _change_message(context)
+    return {answer_id: message} if message else {}
 
 
 def change_instructions(
-    told: ToldInstructions | None, instructions: str, model: str
+    earlier: SentInstructions | None, instructions: str, model: str
 ) -> SentContext:
-    """Return what tells `model` its present `instructions` after what was `told`.
+    """Return what tells `model` how its `instructions` differ from the earlier ones.
 
-    Lines that only moved, or that stand there more often than before, cannot be told
-    one by one: then the instructions are told whole.
+    Lines that only moved, or that occur more often than before, cannot be stated one by
+    one: then the instructions are sent whole.
     """
     whole = SentContext(model=model, instructions=instructions)
-    if told is None:
+    if earlier is None:
         return whole
     present = _lines(instructions)
-    old_lines = set(told.lines)
+    old_lines = set(earlier.lines)
     present_lines = set(present)
     new = [
         NewLine(index, line)
         for index, line in enumerate(present)
         if line not in old_lines
     ]
-    gone = [line for line in told.lines if line not in present_lines]
+    gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
     # The proof that the change says it all: applied to the old lines, it has to give the
     # present ones.
-    if _changed_lines(told.lines, change) != present:
+    if _changed_lines(earlier.lines, change) != present:
         return whole
     if not new and not gone:
         return SentContext()
@@ -237,7 +241,7 @@ def change_instructions(
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
-    """Return the message that tells a change, or None if nothing changed."""
+    """Return the message that states a change, or None if nothing changed."""
     message = _change_message(change)
     return UserMessage(message) if message else None
 

@@ -193,25 +193,30 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
+    """Yield the pieces of a text behind their records, which are added."""
     shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
+        for payload, shown in _payloads_of(turn):
             text = next(texts, "") if shown else ""
             record = _numbered_record(len(records), payload, turn.origin, shown)
             records[record.ulid] = record
             yield AssistantText(text, [record.ulid])
-            payload = []
     for text in texts:
         yield AssistantText(text)
+
+
+def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
+    """Yield the items of each record of a turn, and what the page shows of it.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    payload: list[Item] = []
+    for number, (item, shown) in enumerate(turn.items, 1):
+        payload.append(item)
+        if shown or number == len(turn.items):
+            yield payload, shown
+            payload = []
 
 
 def _numbered_record(

@@ -31,11 +31,7 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored images in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
+    file_ids = _file_ids_by_record(records)
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -43,7 +39,20 @@ def stored_image_ids(
         if isinstance(part, AssistantText):
             ulids.update(part.ulids)
             ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+    wanted: list[str] = []
+    for ulid in ulids:
+        wanted += file_ids.get(ulid, [])
+    return wanted
+
+
+def _file_ids_by_record(records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the ids of the stored images in each record that has some."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    return file_ids
 
 
 def restore_images(

@@ -269,12 +269,17 @@ def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
 
     A message that is all text needs no item of its own behind others.
     """
-    before = [item for item in record.payload if item_type(item) != "message"]
+    before = [item for item in record.payload if not _is_placeholder(item)]
     kept = omit_shown_text(_stored_message(ended.item), ended.shown)
     is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
     payload = before if before and is_plain else [*before, kept]
     shown = "" if ended.shown == text else text_digest(ended.shown)
     return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _is_placeholder(item: Item) -> bool:
+    """Say whether an item stands for a message whose end is awaited."""
+    return item_type(item) == "message" and item.get("content") == [UNSHOWN_TEXT]
 
 
 def _stored_message(item: Item) -> Item:

@@ -123,17 +123,31 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    dead = _dead_ids(values)
     records: dict[str, Record] = {}
     for value in values:
         for ulid, wire in _wires_in(value):
             record = _read_record(ulid, wire, sign)
-            if record and ulid in dead:
-                kept = [item for item in record.payload if not is_encrypted(item)]
-                record = record._replace(payload=tuple(kept))
-            if record:
-                records[ulid] = record
+            if record is None:
+                continue
+            if ulid in dead:
+                record = _without_encrypted(record)
+            records[ulid] = record
     return records
+
+
+def _dead_ids(values: Iterable[JsonObject]) -> set[str]:
+    """Return the ids of the records whose reasoning the API can no longer read."""
+    dead: set[str] = set()
+    for value in values:
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    return dead
+
+
+def _without_encrypted(record: Record) -> Record:
+    """Return a record without its encrypted items."""
+    kept = [item for item in record.payload if not is_encrypted(item)]
+    return record._replace(payload=tuple(kept))
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
@@ -270,9 +284,14 @@ def prune(
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
-            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+            pruned[key] = _without_items(value)
     pruned |= _prune_oldest(present, most)
     return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def _without_items(value: JsonObject) -> dict[str, Any]:
+    """Return what is left of the value of a deleted message."""
+    return {name: value[name] for name in _STAYS if name in value}
 
 
 def stored_size(value: object) -> int:

@@ -1,1 +1,1 @@
-"""Who asks, what is allowed, and what the valves say."""
+"""The call: who asks, what is allowed, and what the valves say."""

@@ -4,7 +4,7 @@ A body holds side by side what a client sent, what a user chose on the page, wha
 filters added and what is stored with the model.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
@@ -24,7 +24,7 @@ _CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_f
 
 
 def _tool_words() -> Iterator[str]:
-    """Yield the words that open tools: their types, and fields of these."""
+    """Yield the words that open tools: types, and fields as `type.field`."""
     for kind in TOOL_KINDS.values():
         for name in kind.types:
             yield name
@@ -42,12 +42,14 @@ _KNOWN_WORDS = {
 
 
 class _Permission(NamedTuple):
+    """What one caller may set."""
+
     opened: Collection[str]
     """What `caller_may_set` opens for this caller."""
-    longest: int
+    max_tokens: int
     """MAX_OUTPUT_TOKENS, or 0 for no limit."""
     stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
+    """The parameters that an administrator stored with the model; they may be sent."""
 
 
 async def permitted_call(call: CheckedCall) -> CheckedCall:
@@ -55,14 +57,17 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     caller = call.caller
     words = comma_list(call.config.expert.caller_may_set.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
+    is_limited = "max_output_tokens" not in opened
+    max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
+    may = _Permission(opened, max_tokens, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    shown: dict[str, str] = {}
+    for key, value in call.body.items():
+        if value is not None and body.get(key) != value:
+            shown[key] = f"{key} ({ACCOUNT_KEYS.get(key, 'in part')})"
     who = f"user {caller.user_id}"
     line = left_out_line(who, shown, call.capabilities.first_time)
     if line:
@@ -84,26 +89,47 @@ def _opened(word: str) -> str:
 
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
+    kept = _permitted_keys(body, may)
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
         kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
         given = body.get(name)
         if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+            kept[name] = _permitted_tools(given, may)
+    for name in _LENGTHS:
+        if _is_too_long(name, body, may):
+            kept[name] = may.max_tokens
+    return kept
+
+
+def _permitted_keys(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body without the administrator's keys, unless the model has them."""
+    kept = dict(body)
+    for key in ACCOUNT_KEYS:
+        if key not in body or key in may.opened:
+            continue
+        del kept[key]
+        if key in may.stored:
+            kept[key] = may.stored[key]
+    return kept
 
 
 def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
+    stored = as_mapping(may.stored.get("reasoning"))
+    kept: dict[str, Any] = {}
+    for key, value in given.items():
+        is_open = key in ("effort", "summary") or f"reasoning.{key}" in may.opened
+        if is_open or (key in stored and stored[key] == value):
+            kept[key] = value
+    return kept
+
+
+def _permitted_tools(given: Iterable[object], may: _Permission) -> list[object]:
+    """Return the tools that a caller may offer, or that are stored with the model."""
+    stored = [tool for name in _TOOLS for tool in as_list(may.stored.get(name))]
+    return [tool for tool in given if _is_open(tool, may.opened) or tool in stored]
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
@@ -125,7 +151,8 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    if may.max_tokens == 0:
+        return False
     value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+    requested = clamp_number(value, 0, may.max_tokens + 1, 0)
+    return requested > may.max_tokens and value != may.stored.get(name)

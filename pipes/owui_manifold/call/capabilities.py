@@ -1,4 +1,4 @@
-"""What the last day showed of keys and models, for all calls of the pipe."""
+"""What all calls of the pipe remember for a day about keys and models."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -9,12 +9,12 @@ from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.uploads import UploadMemory
 
 _MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
+_MAX_REASON_CHARACTERS = 64
+"""The reasons come from the server, so both are limited."""
 
 
 class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
+    """Shutdown dates, confirmed repairs, left-out items, and notices that were shown."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
@@ -28,6 +28,6 @@ class AccountCapabilities(RecentTexts):
     def count_dropped(self, removed: Mapping[str, int]) -> None:
         """Count what the API left out of an input."""
         for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
+            name = reason[:_MAX_REASON_CHARACTERS]
             if name in self.dropped or len(self.dropped) < _MAX_REASONS:
                 self.dropped[name] += count

@@ -1,7 +1,7 @@
 """Decides whether and where a call is answered: the one place that refuses a call.
 
-The administration's filter may choose the endpoint. Microsoft Entra ID gives tokens
-through it, too.
+The administration's filter may choose the endpoint. It also fetches the tokens of
+Microsoft Entra ID.
 """
 
 from dataclasses import replace
@@ -24,10 +24,11 @@ _NO_ENTRA = (
 
 
 async def check_call(call: PipeCall) -> CheckedCall:
-    """Return the call with where and by what it is answered, and what it may set.
+    """Return the call with its endpoint and model, without what it may not set.
 
-    A call that has an account already is answered where that says now. Raises
-    InvalidRequest for what an administrator or the caller has to change.
+    A call that already has an account goes to the endpoint that the account chooses now:
+    after a failure that is the next one. Raises InvalidRequest for what an administrator
+    or the caller has to change.
     """
     if call.account is None:
         call = await _with_account(call)
@@ -45,7 +46,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
-    """Return the call with what the administration's filter decides, if it is active."""
+    """Return the call with its account at the administration's filter, if active."""
     administration = await active_administration(call.host.request)
     if administration is None:
         return call

@@ -1,4 +1,4 @@
-"""What the valves come to for one call: they are read once, into a `Config`.
+"""The valves as they apply to one call: they are read once, into a `Config`.
 
 The switches of the composer come from the companion filter, in
 `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
@@ -38,7 +38,7 @@ _Source = TypeVar("_Source")
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
+    """What applies to one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     expert: ExpertSettings
@@ -46,7 +46,7 @@ class Config(NamedTuple):
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
+    """Messages for administrators; the call works without what they name."""
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
@@ -169,6 +169,7 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 def _read_or_error(
     read: Callable[[_Source], _Read], source: _Source
 ) -> _Read | InvalidRequest:
+    """Return what a valve says, or its error: only calls that need it are refused."""
     try:
         return read(source)
     except InvalidRequest as error:
@@ -259,6 +260,7 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     switched: _Switched, own: UserValves, valves: Valves, may_use_agent: bool
 ) -> list[str]:
+    """Return the settings in which a user's wish and permission differ."""
     wanted = switched.user
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]

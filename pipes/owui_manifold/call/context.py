@@ -58,7 +58,7 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events beside the answer; a title has no page to show them."""
+    """Return what sends events beside the answer; None if no page shows them."""
     if caller.host_reads and not caller.task:
         return host.event_emitter
     return None
@@ -76,19 +76,19 @@ class PipeCall(NamedTuple):
     threads: ToolThreads
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
-    """What the host tells of who asks."""
+    """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
 
 class CheckedCall(NamedTuple):
-    """A call that may be answered: where, by which model, with what of its body.
+    """A call that may be answered, with its endpoint and model.
 
     Settings that cannot be used have raised InvalidRequest by now (`check_call`).
     """
 
     body: JsonObject
-    """What the caller may set of it."""
+    """Only what the caller may set."""
     messages: list[dict[str, Any]]
     """Those of the body; none if it has no list of them."""
     caller: Caller
@@ -98,7 +98,7 @@ class CheckedCall(NamedTuple):
     model: ResolvedModel
     """What answers it."""
     chosen_model: ResolvedModel
-    """The model that was asked for, which may be switched off."""
+    """The requested model, which the API may have shut down."""
     model_id: str
     """The host's id of the model that was chosen, maybe one of its workspace."""
     model_name: str

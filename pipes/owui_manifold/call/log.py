@@ -26,7 +26,7 @@ class RunLog(AnswerLog):
         self._lock = Lock()
 
     def _write(self, level: LogLevel, one_line: str) -> None:
-        """Keep a line, with its time in UTC; also write it if its level is enough."""
+        """Keep a line with its time in UTC; write it too if its level is high enough."""
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")

@@ -25,11 +25,11 @@ from shells.valve_words import comma_list
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
+"""How long a request keeps the next one away, until it has succeeded."""
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
+_MAX_LIST_BYTES = 5_000_000
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
@@ -39,13 +39,13 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
     """
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
+        return read_models(await answer.read_json(_MAX_LIST_BYTES))
 
 
 class Listing:
-    """What the key of the valves may use, as far as it is known.
+    """The models that the key of the valves can use, as far as they are known.
 
-    One account is remembered: that of the valves as they were at the last look.
+    One account is remembered: that of the valves when the models were last listed.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Listing:
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
+        """Return the known models, None before the first answer; refresh old ones."""
         account = endpoint.account()
         now = monotonic_seconds()
         if account != self._account:
@@ -71,7 +71,8 @@ class Listing:
         return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
+        """Fetch the models; after an error the known ones stay."""
+        with suppress(ResponsesError):
             models = await fetch_models(endpoint, connections)
             if endpoint.account() != self._account:  # the valves were changed meanwhile
                 return
@@ -86,13 +87,13 @@ def list_models(
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
+    `auto` stands for the newest of each family that the key can use, or of each known
+    family if the server's list has no model that we know, like Azure's. A name that an
+    administrator wrote stays, whatever the server lists: it fails when it is used.
     """
     try:
         models = named_models(valves)
-    except ResponsesError:  # the chat shows the mistake
+    except ResponsesError:  # the chat shows the error
         models = add_agents({}, read_agent_parameters(valves.AGENT_JSON).parameters)
     listed = comma_list(valves.MODEL_ID)
     names = list[str]()
@@ -105,5 +106,8 @@ def list_models(
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
-        names += newest if name == "auto" else [name]
+        if name == "auto":
+            names += newest
+        else:
+            names.append(name)
     return {name: resolve_model(name, models) for name in names}

@@ -71,18 +71,12 @@ class RemoteServers(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of the valve: a JSON list, or a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
+    """Return the servers of the valve: a JSON list, or a single JSON object."""
     try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        problem = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            problem += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
+        rows = _load_rows(text)
+    except ValueError as error:
+        complaint = _servers_error(str(error))
+        return RemoteServers(complaints=(complaint,), secrets=(text,))
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -94,7 +88,7 @@ def read_servers(text: str) -> RemoteServers:
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
+        complaint = _server_error(row, fields, tools) or ""
         if complaint:
             problem = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(problem))
@@ -108,6 +102,22 @@ def read_servers(text: str) -> RemoteServers:
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
+
+
+def _load_rows(text: str) -> list[object]:
+    """Return the descriptions in the text of the valve; raises ValueError.
+
+    A number of thousands of digits, or nesting without an end, is refused like any
+    other text that is not JSON.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not JSON ({place})") from None
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    return given if isinstance(given, list) else [given]
 
 
 def _servers_error(problem: str) -> str:

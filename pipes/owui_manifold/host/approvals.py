@@ -16,8 +16,8 @@ def build_approver(
 ) -> Approver:
     """Return who decides about the calls of a request.
 
-    The rules of the valve come first; for other tools the host's own mode counts. The
-    host's `ask_user` only asks a question.
+    The rules of TOOL_APPROVAL come first; other tools follow the host's own mode. The
+    host's `ask_user` needs no approval, because it only asks a question.
     """
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if host.is_builtin("ask_user"):
@@ -32,12 +32,20 @@ def build_approver(
 
 
 def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the names that a tool has in its toolkit or on its server.
+    """Return the names that a tool has or may have had.
 
-    The host puts an id in front of a name that another tool has, and of all names of an
-    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    It has one in its toolkit or on its server. The host puts an id in front of a name
+    that another tool has, and of all names of an MCP server
+    (docs/reference/open-webui.md, "Tools of the host"). A rule for the longer name holds
+    on when the chat has no other tool of that name: a user chooses the tools.
     """
-    return function_names(host.tools.get(name, {}).get("callable"))
+    tool = host.tools.get(name, {})
+    names = function_names(tool.get("callable"))
+    # `server:openapi:ID|names`, or the id of a toolkit.
+    own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
+    if own_id:
+        names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
+    return names
 
 
 _SHOWN_HALF = 2000
@@ -47,7 +55,7 @@ _SHOWN_HALF = 2000
 def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
-    Arguments cannot end the block of code: in JSON no line begins with their text.
+    Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF

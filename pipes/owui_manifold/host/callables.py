@@ -1,6 +1,6 @@
 """The functions of the host's tools: how it wraps them, and how they run.
 
-What is guessed of a foreign function is guessed here.
+Every assumption about a function that is not ours is made here.
 """
 
 import inspect
@@ -53,10 +53,10 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
 
 
 async def call_server(function: HostFunction, params: JsonObject) -> Any:
-    """Return what an MCP server says, also of a call that failed.
+    """Return the result of an MCP server, or its error for the model.
 
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    The host raises the server's own error as a bare Exception (utils/mcp/client.py).
+    Other exceptions are not from the server and may not be shown to the model.
     """
     try:
         return await function(**params)

@@ -1,7 +1,7 @@
 """The only module that uses `open_webui`.
 
-Its names are looked up here, when they are used. If an older host lacks one, the chat
-shows a sentence, and the pipe still loads.
+Its names are looked up when they are used. If an older host lacks one, the chat shows a
+message, and the pipe still loads.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class NewFile(NamedTuple):
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
+    """Raise InvalidRequest if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
@@ -74,7 +74,7 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    The chat is not touched: storing items must not move it in the list.
+    Without `touch` the chat keeps its time, and with it its place in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -82,9 +82,9 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 
 
 def server_secret() -> str:
-    """Return the server's own secret, or nothing.
+    """Return the server's own secret; empty without one.
 
-    Without it a chat goes on without what needs one.
+    Then the chat works without what needs a secret.
     """
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
@@ -168,13 +168,13 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
-    """Return the metadata, without a search that the host would not let a user do.
+    """Return the metadata, without web search if the user may not use it.
 
-    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
-    switches of a call").
+    `features` comes from the client and is not checked by the host for a pipe
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
-    asked = as_mapping(metadata.get("features"))
-    if not asked.get("web_search") or user.get("role") == "admin":
+    requested = as_mapping(metadata.get("features"))
+    if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
@@ -186,7 +186,7 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
         and await has_permission(user.get("id"), "features.web_search", rights)
     ):
         return metadata
-    return {**metadata, "features": {**asked, "web_search": False}}
+    return {**metadata, "features": {**requested, "web_search": False}}
 
 
 async def make_native(model_id: str) -> bool:
@@ -277,7 +277,7 @@ async def retrieved_text(
     )
 
 
-_LONGEST_SIDE = 2048
+_MAX_SIDE_PIXELS = 2048
 """The API itself scales larger pictures down to about that."""
 
 _MAX_PIXELS = 50_000_000
@@ -288,8 +288,9 @@ _SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 
 
 def scale_image(encoded: str) -> bytes:
-    """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
-    do it, or if it has too many. Blocks.
+    """Return a picture, given in base64, as a smaller JPEG; blocks.
+
+    Empty if the host's library cannot read it, or if it has too many pixels.
     """
     scaled = BytesIO()
     try:
@@ -298,7 +299,7 @@ def scale_image(encoded: str) -> bytes:
         with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
             if image.width * image.height > _MAX_PIXELS:
                 return b""
-            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
         return b""
@@ -308,7 +309,7 @@ def scale_image(encoded: str) -> bytes:
 async def update_tool(
     function: HostFunction, messages: list[Any], files: list[Any]
 ) -> HostFunction:
-    """Return a tool's function that knows the current chat."""
+    """Return a tool's function with the current messages and files of the chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     updated: HostFunction = await update(function=function, extra_params=fresh)

@@ -16,44 +16,6 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""
 
 
-async def split_result_files(
-    files: Iterable[JsonObject],
-    text: str,
-    store: StoreImage,
-    user: HostUser | None,
-    *,
-    has_row: bool,
-) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
-    """
-    pictures = list[_Picture]()
-    shown = list[JsonObject]()
-    for file in files:
-        url = str(file.get("url") or "")
-        if file.get("type") != "image" or not url:
-            shown.append(file)
-            continue
-        picture = await _read_picture(url, store, user)
-        pictures.append(picture)
-        if picture.is_on_card and picture.fits(has_row):
-            shown.append({**file, "url": picture.address})
-    readable = [picture for picture in pictures if picture.is_readable]
-    for picture in pictures:
-        if not picture.is_readable:
-            text += f"\n{picture.part['text']}"
-    stored = [
-        {"type": "input_image", "image_url": picture.address}
-        for picture in readable
-        if picture.fits(has_row)
-    ]
-    output = append_images(text, [picture.part for picture in readable])
-    return output, {"files": shown, "stored": stored}
-
-
 class _Picture(NamedTuple):
     """A picture of a result, as the model gets it."""
 
@@ -77,6 +39,55 @@ class _Picture(NamedTuple):
     def fits(self, has_row: bool) -> bool:
         """Say whether it can be written: a row holds no picture whole."""
         return not (has_row and self.address.startswith("data:"))
+
+
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    pictures: list[_Picture] = []
+    shown: list[JsonObject] = []
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        picture = await _read_picture(url, store, user)
+        pictures.append(picture)
+        if picture.is_on_card and picture.fits(has_row):
+            shown.append({**file, "url": picture.address})
+    stored = _stored_images(pictures, has_row=has_row)
+    return _build_output(text, pictures), {"files": shown, "stored": stored}
+
+
+def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
+    """Return a tool's text with its pictures, or with why they cannot be read."""
+    images: list[Item] = []
+    for picture in pictures:
+        if picture.is_readable:
+            images.append(picture.part)
+        else:
+            text += f"\n{picture.part['text']}"
+    return append_images(text, images)
+
+
+def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
+    """Return the pictures as the chat keeps them: by address."""
+    return [
+        {"type": "input_image", "image_url": picture.address}
+        for picture in pictures
+        if picture.is_readable and picture.fits(has_row)
+    ]
 
 
 async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:

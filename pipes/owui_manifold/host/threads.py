@@ -10,27 +10,27 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from weakref import WeakValueDictionary
 
-_SHARE = 8
-"""As many as one answer uses at once."""
+_MAX_THREADS = 8
+"""Of one user; an answer runs as many calls at once."""
 
 _USED_UP = (
-    f"Error: The tool was not started: {_SHARE} earlier calls are still running after "
+    f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
     "their time limit. Tell the user to try again later, and to tell an administrator "
     "if the problem persists."
 )
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; nobody waits any more for `abandoned` calls."""
+    """The threads of one user; `abandoned` calls run on after their time limit."""
 
     def __init__(self) -> None:
         """Start no thread yet."""
-        super().__init__(_SHARE, "sync-tool")
+        super().__init__(_MAX_THREADS, "sync-tool")
         self.abandoned = set[Future[Any]]()
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; an error if abandoned calls hold all threads."""
-        if len(self.abandoned) >= _SHARE:
+        if len(self.abandoned) >= _MAX_THREADS:
             return _USED_UP
         future = self.submit(work)
         try:
@@ -41,7 +41,10 @@ class UserThreads(ThreadPoolExecutor):
             raise
 
     def _forget(self, future: Future[Any]) -> None:
-        """Free a place; until then the future keeps this object in a weak mapping."""
+        """Free the thread of an abandoned call.
+
+        As the future's callback it keeps this object alive in the weak mapping.
+        """
         self.abandoned.discard(future)
 
 

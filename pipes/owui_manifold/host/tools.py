@@ -1,4 +1,4 @@
-"""Runs Open WebUI's tools in the same way as the host does.
+"""Runs Open WebUI's tools as the host does.
 
 Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
 run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
@@ -42,7 +42,7 @@ _HOUR = 3600.0
 
 
 def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
-    """Return the seconds of the host's own tools that may take minutes by design."""
+    """Return the time limits of the host's tools that may take minutes by design."""
     return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
 
 
@@ -63,7 +63,7 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 
 
 def _is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+    """Say whether a result reports an error."""
     result = parse_json_object(text)
     if result is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -122,7 +122,7 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         own = self._own_name(name)
         return own == "ask_user" and self._host.is_builtin(own)
 
@@ -149,10 +149,10 @@ class HostTools:
         """
         own = self._own_name(name)
         account = self._user.account
-        result = self._call_tool(own, arguments)
-        if account:
-            result = account.observe_tool(own, result, attrgetter("failed"))
-        return await result
+        work = self._call_tool(own, arguments)
+        if account is None:
+            return await work
+        return await account.observe_tool(own, work, attrgetter("failed"))
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -186,7 +186,7 @@ class HostTools:
     async def _in_the_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
-        """Return what the browser says of its own tool."""
+        """Return the result of a tool that runs in the browser."""
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {

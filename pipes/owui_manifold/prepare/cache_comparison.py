@@ -8,7 +8,7 @@ from openai_responses.requests.build import ResponsesRequest
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.store.stored_chat import StoredChat
 
-_LONGEST_ID = 200
+_MAX_ID_LENGTH = 200
 
 
 def with_cache_comparison(
@@ -41,6 +41,6 @@ def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
     question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
     earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
     response_id = as_text(value_at(earlier, "usage", "response_id"))
-    if not response_id.startswith("resp") or len(response_id) > _LONGEST_ID:
+    if not response_id.startswith("resp") or len(response_id) > _MAX_ID_LENGTH:
         return ""
     return response_id

@@ -41,13 +41,13 @@ from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     SentContext,
-    ToldInstructions,
+    SentInstructions,
     apply_sent_context,
     change_instructions,
     change_notice,
     find_injected_context,
     model_turns,
-    told_instructions,
+    sent_instructions,
 )
 from owui_chat.messages import (
     ChatPart,
@@ -297,7 +297,8 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
+    # The input follows in a later pass; here it only counts whether there is any.
+    items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
     facts = chat.model.facts
     account = chat.call.account
@@ -333,18 +334,18 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         if sent_now != SentContext():
             sent[call.caller.message_id] = sent_now
     request, items = _with_turns(chat, sent)
-    told = _told_instructions(chat, sent)
-    changes = told.changes if told else {}
+    earlier = _sent_instructions(chat, sent)
+    changes = earlier.changes if earlier else {}
     prefix = apply_sent_context(parts, sent, changes, items)
     chat = chat._replace(parts=prefix, request=request)
-    if told is None:
+    if earlier is None:
         return chat
     # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
+    change = change_instructions(earlier, chat.instructions, call.model_id)
     notice = change_notice(change)
     if notice:
         prefix.append(notice)
-    return chat._replace(instructions=told.first)
+    return chat._replace(instructions=earlier.first)
 
 
 def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
@@ -352,7 +353,7 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _told_instructions(chat, earlier)
+        told = _sent_instructions(chat, earlier)
         sent = change_instructions(told, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
@@ -361,9 +362,9 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _told_instructions(
+def _sent_instructions(
     chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
+) -> SentInstructions | None:
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
@@ -372,7 +373,7 @@ def _told_instructions(
         for record in chat.records.values()
         if any(is_compaction(item) for item in record.payload)
     }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
 
 
 def _with_turns(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import Item, json_digest
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
+from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import ResolvedModel, takes_search_budget
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
@@ -21,6 +22,7 @@ from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.config import Config
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
 from owui_manifold.call.valves import TOOL_SETTINGS
+from owui_manifold.prepare.remote_rules import put_under_rules
 from shells.json_valve import read_json_valve
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import valve_error
@@ -89,7 +91,8 @@ def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 
 def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return a tool for each server."""
-    return config.remote.tools
+    rules = config.approval_rules
+    return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
 def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
@@ -214,6 +217,7 @@ def called_tools(
     model: ResolvedModel,
     expert: ExpertSettings,
     log: Callable[[str], object] = str,
+    rules: ApprovalRules = (),
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
 
@@ -223,16 +227,17 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    is_usual = 0 < len(text) <= _MAX_REMEMBERED
     tools, lines = (
         _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
     )
     for line in lines:
         log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
+    taken = [tool for tool in tools if _takes(model, tool["type"])]
+    return [put_under_rules(tool, rules) for tool in taken]
 
 
-_LONGEST_REMEMBERED = 50_000
+_MAX_REMEMBERED = 50_000
 """Characters of tools that are remembered: those of some fifty usual ones."""
 
 

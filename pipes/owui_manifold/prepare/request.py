@@ -1,15 +1,18 @@
 """What a request has beside the chat: tools, settings, parameters."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.spending import Budget
-from openai_responses.loop.tools import CallLimits, Toolset
+from openai_responses.loop.tools import Approver, CallLimits, Toolset
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairScope
 from openai_responses.repairs.request_repairs import Repair, refused_tools
@@ -36,6 +39,7 @@ from owui_manifold.prepare.hosted_tools import (
     offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
+from owui_manifold.prepare.remote_rules import rule_without_rules
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 from shells.compaction import compaction_settings
@@ -78,9 +82,12 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
+    config = call.config
     called: Sequence[Item] = ()
     if not model.research:
-        called = called_tools(call.body, model, call.config.expert, call.log.warn)
+        called = called_tools(
+            call.body, model, config.expert, call.log.warn, config.approval_rules
+        )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
@@ -193,7 +200,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     seconds = call.config.tool_seconds
     return Toolset(
         HostTools(call.host, tool_user(call), offered.names),
-        build_approver(call.host, call.config.approval_rules, call.log.warn),
+        _approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -209,6 +216,14 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
+
+
+def _approver(call: CheckedCall) -> Approver:
+    """Return who decides about the calls of a chat, also about those that OpenAI makes."""
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
+    servers = [*call.config.remote.tools, *map(as_mapping, given)]
+    return replace(approver, remote_default=partial(rule_without_rules, servers))
 
 
 def tool_user(call: CheckedCall) -> ToolUser:

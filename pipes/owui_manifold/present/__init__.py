@@ -1,1 +1,1 @@
-"""What the log and people are told of a run."""
+"""What the log and people learn about a run."""

@@ -1,7 +1,7 @@
-"""What people are told above an answer.
+"""Notices above an answer.
 
-Models with the older way of tools, models that end, settings that cannot be read or
-have no effect, and what the administration's filter says.
+They are about models with legacy function calling, models that will be shut down,
+settings that cannot be read or have no effect, and the administration's limits.
 """
 
 from openai_responses.clock import utc_today
@@ -26,7 +26,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notice(call: CheckedCall) -> str:
-    """Tell an administrator once about a model with legacy function calling."""
+    """Return the notice about legacy function calling, once, for administrators."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
     if not await is_legacy_model(call.model_id):
@@ -72,8 +72,8 @@ def _is_first_notice(call: CheckedCall, notice: str) -> bool:
 
 
 def _refusal_notice(call: CheckedCall) -> str:
-    """Tell a user once about own settings that have no effect."""
-    if not call.caller.host_reads:  # nobody would see it
+    """Return the notice about a user's own settings without effect, once each."""
+    if not call.caller.host_reads:  # no page shows it
         return ""
     user = call.caller.user_id
     is_new = call.capabilities.first_time
@@ -87,7 +87,7 @@ def _refusal_notice(call: CheckedCall) -> str:
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks have none."""
+    """Return the notices to show; tasks have none."""
     call = prepared.call
     if call.caller.task:
         return []

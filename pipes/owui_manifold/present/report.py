@@ -1,4 +1,4 @@
-"""What the log and the current user are told about a run: its request and its end."""
+"""Reports the request and the end of a run, to the log and to the user."""
 
 import json
 from collections.abc import Mapping
@@ -123,7 +123,7 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools."""
+    """Return the note that tools explain many input tokens of a chat's first answer."""
     request = prepared.request
     usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
@@ -139,7 +139,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
 
 
 def _explained_ending(ended: RunDone) -> Ending:
-    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    """Return how a run ended; if nothing is shown of its answer, with the reason."""
     ending = ended.ending
     output = ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
@@ -162,7 +162,7 @@ def _is_seen(item: Item) -> bool:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    """Return what the caller or the user chose and is not sent, and errors in it."""
     call = prepared.call
     config = call.config
     if call.caller.task:
@@ -173,7 +173,11 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
 
 
 def _report_removals(call: CheckedCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
+    """Log which items the API left out of the input.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
     if not removed:
         return
     is_intended = removed.keys() <= {"turn_boundary"}

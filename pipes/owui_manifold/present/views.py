@@ -26,7 +26,7 @@ def page_view() -> NativeRenderer:
 def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     """Return the whole answer at once; Open WebUI also gets the output items.
 
-    The page shows no finish_reason: an answer that ended early gets a sentence.
+    The page shows no finish_reason, so an answer that ended early gets a message.
     """
     result = completion(ended, *_response_head(caller))
     if not caller.host_reads:

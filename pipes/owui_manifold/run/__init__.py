@@ -1,1 +1,1 @@
-"""A prepared request is run, with what happens beside it."""
+"""Runs a prepared request: failover, limits, records and status lines."""

@@ -77,6 +77,10 @@ class IntermediateTexts:
                 self._has_called = True
                 yield from self._hide(self._held)
                 yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
             case ResponseDone() | RunDone():
                 yield from self._release()
                 yield event
@@ -87,11 +91,9 @@ class IntermediateTexts:
         """Hold an event back if it belongs to a message that may be hidden."""
         if not isinstance(event, ItemEvent):
             return False
-        if isinstance(event, ItemAdded) and item_type(event.item) == "message":
-            if event.item.get("phase") == "final_answer":
-                self._has_answer = True
-            elif self._may_call:
-                self._held[event.output_index] = []
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
         if event.output_index not in self._held:
             return False
         self._held[event.output_index].append(event)

@@ -1,12 +1,12 @@
-"""The `/check` command: tests an administrator's set-up and says what works.
+"""The `/check` command: tests an administrator's setup and says what works.
 
-An administrator sends `/check` to any model of the pipe. The answer is made here, from
-small requests like those of a chat.
+An administrator sends `/check` to any model of the pipe. The answer is written here; its
+findings come from small requests like those of a chat.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import ResponsesError
@@ -27,7 +27,7 @@ from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
 
-_FEWEST_TOKENS = 16
+_MIN_TOKENS = 16
 _PING: Item = {
     "type": "message",
     "role": "user",
@@ -36,10 +36,6 @@ _PING: Item = {
 
 
 _VERIFY = "Verify the organization at OpenAI, or"
-_CHECK_ADVICE = {
-    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
-    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-}
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -58,10 +54,22 @@ def _tool_advice(kind: str) -> str:
     return f"Check {setting.valve}."
 
 
-class _Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece.
+class _Feature(NamedTuple):
+    """What a small request tests."""
 
-    Nothing is sent twice: a failure is what is looked for.
+    title: str
+    works: str
+    """The message if the request succeeds."""
+    fields: Item
+    """The fields of the request that use it."""
+    advice: str
+    """What an administrator can do if it fails."""
+
+
+class _Diagnostics:
+    """Tests one model of the pipe at its server, feature by feature.
+
+    Nothing is retried: the failures are what an administrator wants to see.
     """
 
     def __init__(self, call: CheckedCall, connections: Connections) -> None:
@@ -78,32 +86,52 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
+        """Yield the findings, one line each."""
         host = self._endpoint.host
-        name = self._model.name
-        yield f"The setup of this pipe, tested with {name} at {host}:\n"
+        yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        works = "Answers can be streamed."
-        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
+        for feature in self._features():
+            complaint = await self._complaint(**feature.fields)
+            yield _finding(feature.title, feature.works, complaint, feature.advice)
+        yield self._reasoning_line()
+
+    def _features(self) -> Iterator[_Feature]:
+        """Yield what a chat with this model would use."""
+        yield _Feature(
+            "Streaming",
+            "Answers can be streamed.",
+            {"stream": True},
+            f"{_VERIFY} turn off ENABLE_STREAM.",
+        )
         if self._model.facts.summary:
-            works = "Summaries of the reasoning can be shown."
-            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
-        works = "The model can be given this tool."
+            yield _Feature(
+                "Summaries",
+                "Summaries of the reasoning can be shown.",
+                {"reasoning": {"summary": "auto"}},
+                f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+            )
         for tool in self._hosted:
-            only = {"tools": [tool], "tool_choice": "none"}
-            tries.append((tool["type"], works, only))
-        for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
-            name = more.get("tools", [{}])[0].get("server_label") or kind
-            yield _finding(name, works, await self._complaint(**more), advice)
-        counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and _LOST.format(counts)
-        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
+            kind = tool["type"]
+            yield _Feature(
+                tool.get("server_label") or kind,
+                "The model can be given this tool.",
+                {"tools": [tool], "tool_choice": "none"},
+                _tool_advice(kind),
+            )
+
+    def _reasoning_line(self) -> str:
+        """Return what the API left out of earlier requests, by its reasons."""
+        common = self._dropped.most_common(9)
+        counts = ", ".join(f"{count} {reason}" for reason, count in common)
+        complaint = _LOST.format(counts) if counts else ""
+        return _finding("Earlier reasoning", "The API left nothing out.", complaint)
 
     async def _models_line(self) -> str:
+        """Return whether the key is accepted, and for which models."""
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
@@ -118,32 +146,35 @@ class _Diagnostics:
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
+        """Return why a small request with these fields fails; empty if it succeeds.
 
-        An answer that ends for want of tokens is one; a change that a chat would make
-        without a word is what is looked for. Other servers refuse so low a limit, or
-        fail when a call does not fit in it: they get a second request without one.
+        An answer that ends at the token limit has succeeded. A repair that a chat would
+        make silently counts as a failure. Other servers refuse so low a limit, or fail
+        when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **more)
         return await self._try(**more) if complaint else ""
 
     async def _try(self, **more: Any) -> str:
-        asked = {"stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
-        remedy = ""
+        """Send one request; return why it fails, or the repair that it needed."""
+        fields = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **fields)
+        repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.trial:
-                    remedy = event.sentence
-                ended = event if isinstance(event, RunDone) else ended
+                    repair = event.sentence
+                if isinstance(event, RunDone):
+                    ended = event
         if ended.ending.kind in ("completed", "incomplete"):
-            return remedy
+            return repair
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    """Return the line of a finding; it is good without a `complaint`."""
     if not complaint:
         return f"- ✅ **{what}**: {works}"
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
@@ -155,7 +186,7 @@ def is_check_command(call: CheckedCall) -> bool:
 
 
 def last_user_text(call: CheckedCall) -> str:
-    """Return the text that a call asks to answer."""
+    """Return the text of the message to answer; empty if that is not the user's."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
@@ -163,14 +194,14 @@ def last_user_text(call: CheckedCall) -> str:
 def run_diagnostics(
     call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
+    """Return the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())
 
 
 async def stream_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell lines as an answer, one at a time."""
+    """Yield lines as the text of an answer, as soon as each is there."""
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""

@@ -1,7 +1,7 @@
-"""Where a call is answered, if the filter of the administration has endpoints for it.
+"""Answers a call at one of several endpoints, which the administration's filter has.
 
-If one fails before its answer begins, the next one is asked. A chat stays where its
-reasoning can be read.
+If one fails before its answer begins, the next one is tried. A chat stays at the endpoint
+that can read its encrypted reasoning.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -27,8 +27,8 @@ async def answer_with_failover(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of the `endpoints`; `check` returns the call at the one
-    that is chosen then.
+    `prepared` is for the first of the `endpoints`; `check` returns the call for the one
+    that the queue has chosen since.
     """
     origin = _last_origin(prepared)
     if origin and endpoints.return_to(origin.endpoint, origin.account):
@@ -62,14 +62,14 @@ class _Attempt:
     ) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of an answer, but not the end of one that failed at once.
 
-        A record waits for the next event: that of a failure is not stored.
+        Records wait for the next other event, so that those of a failure are not stored.
         """
         begun = False
         held = list[AnswerEvent]()
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    self.failure_notice = self._chosen_next(event)
+                    self.failure_notice = self._choose_next(event)
                     if self.failure_notice:
                         return
                 held.append(event)
@@ -80,7 +80,7 @@ class _Attempt:
                     yield held_event
                 held.clear()
 
-    def _chosen_next(self, ended: RunDone) -> str:
+    def _choose_next(self, ended: RunDone) -> str:
         """Choose the next endpoint if this one failed; return what to say, or nothing."""
         ending = ended.ending
         status = ended.trace.status or 0
@@ -88,9 +88,14 @@ class _Attempt:
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
-    """Return who wrote the last reasoning of a chat."""
+    """Return which server and account wrote the last reasoning of a chat."""
     records = prepared.records.values()
-    made = [record for record in records if any(map(is_encrypted, record.payload))]
-    if not made:
+    encrypted = {
+        record.ulid: record
+        for record in records
+        if any(is_encrypted(item) for item in record.payload)
+    }
+    if not encrypted:
         return None
-    return max(made, key=lambda record: record.ulid).origin
+    newest = max(encrypted)  # ULIDs sort by time
+    return encrypted[newest].origin

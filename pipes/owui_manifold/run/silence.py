@@ -1,7 +1,7 @@
-"""Lines that hold only while an answer is waited for: a silence, a new attempt.
+"""Status lines that apply only while an answer is awaited: a silence, a new attempt.
 
-A silence of the server is told beside the stream, which has nothing to yield meanwhile.
-One timer serves a whole answer, however often the server speaks.
+The line about a silent server goes to the page directly: during a silence the stream has
+no event to yield. One timer serves a whole answer, however often the server speaks.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from owui_manifold.host.context import EventEmitter
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3
-"""Each line comes after a silence that is three times as long as at the last one."""
+"""Each further line comes after a silence three times as long as the one before."""
 _NEVER = float("inf")
 
 
@@ -21,10 +21,10 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 
 
 class WaitingLines:
-    """Tells the page what it waits for, and hides that when it is over."""
+    """Shows on the page what it waits for, and hides it when the wait is over."""
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
-        """Wait for nothing yet; without `emit` there is no page to tell it to."""
+        """Wait for nothing yet; without `emit` there is no page."""
         self._emit = emit
         self._connections = connections
         self._loop = asyncio.get_running_loop()
@@ -34,7 +34,7 @@ class WaitingLines:
         self._is_shown = False
 
     def set_waiting(self, is_waiting: bool) -> None:
-        """Note that the server is waited for from now on, or not."""
+        """Note whether the server is awaited from now on."""
         self._since = self._loop.time() if is_waiting else _NEVER
         self._due = _FIRST_SECONDS
         if self._timer is None:
@@ -46,12 +46,12 @@ class WaitingLines:
         if silent >= self._due:
             minutes = int(self._due // 60)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
-            self._tell(_SILENT.format(length))
+            self._show(_SILENT.format(length))
             self._due *= _FACTOR
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
-    def _tell(self, message: str) -> None:
+    def _show(self, message: str) -> None:
         """Send a line to the page; an empty one hides the last."""
         self._is_shown = bool(message)
         if self._emit:
@@ -59,7 +59,7 @@ class WaitingLines:
             self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
-        """Return what hides the last line, if `event` shows that it is over."""
+        """Return what hides the last line, if `event` ends its wait."""
         is_attempt = isinstance(event, Status) and not event.trial
         was_shown = self._is_shown
         self._is_shown = is_attempt
@@ -71,4 +71,4 @@ class WaitingLines:
         if self._timer:
             self._timer.cancel()
         if self._is_shown:
-            self._tell("")
+            self._show("")

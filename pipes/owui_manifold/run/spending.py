@@ -1,4 +1,4 @@
-"""What is told to the filter of the administration of each run: events, and usage."""
+"""What the administration's filter gets to know of each run: events and usage."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -19,9 +19,9 @@ from shells.administration import CallAccount, EventWords, ResponseCounts
 
 
 def check_limits(prepared: PreparedRequest) -> None:
-    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+    """Raise InvalidRequest if a limit forbids the request.
 
-    The mode pro is a model of its own.
+    Limits count the pro mode as a model of its own.
     """
     account = prepared.call.account
     request = prepared.request
@@ -37,7 +37,7 @@ def check_limits(prepared: PreparedRequest) -> None:
 def counted_run(
     prepared: PreparedRequest, limits: Limits, connections: Connections
 ) -> RunEvents:
-    """Return the events of a run, which is counted and observed if somebody asks."""
+    """Return the events of a run; with an account it is counted and observed."""
     request = prepared.request
     endpoint = prepared.call.endpoint
     account = prepared.call.account
@@ -61,7 +61,7 @@ def _run(
 
 
 def event_words(event: RunEvent) -> EventWords:
-    """Return what an event is for the filter."""
+    """Return what the filter gets to know of an event."""
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
@@ -72,11 +72,16 @@ def event_words(event: RunEvent) -> EventWords:
     return EventWords()
 
 
+_CHARACTERS_PER_TOKEN = 4
+"""About so many, in English."""
+
+
 class _RunCounts:
     """Counts the responses of a run.
 
-    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
-    hidden thoughts are not known. `_characters` is None between two responses.
+    The API reports no usage of a response that is stopped, so it is estimated from the
+    texts; hidden reasoning is not known. `_characters` are those of the current
+    response, None between two responses.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
@@ -109,7 +114,7 @@ class _RunCounts:
         return unpaid
 
     async def watch(self, events: RunEvents) -> RunEvents:
-        """Yield the events; count the response that is left in the middle."""
+        """Yield the events; count a response that is stopped before its end."""
         try:
             async with aclosing(events):
                 async for event in events:
@@ -119,6 +124,10 @@ class _RunCounts:
         finally:
             if self._characters is not None:
                 items = self._prepared.request.input
-                asked = sum(len(message_text(item)) for item in items)
+                sent = sum(len(message_text(item)) for item in items)
+                estimate = Usage(
+                    sent // _CHARACTERS_PER_TOKEN,
+                    self._characters // _CHARACTERS_PER_TOKEN,
+                )
                 self._counted = 0
-                self.add([Usage(asked // 4, self._characters // 4)])
+                self.add([estimate])

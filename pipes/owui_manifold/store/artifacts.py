@@ -1,4 +1,4 @@
-"""Stores the pictures and files of a run in the host before they are shown.
+"""Stores the images and files of a run in the host before they are shown.
 
 An event goes in; the same event with a `card` comes out.
 """
@@ -60,8 +60,8 @@ class ArtifactStore:
     async def stored(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
+        Partial images replace each other only in saved chats; in temporary ones the
+        page would show all of them.
         """
         if isinstance(event, PartialImage):
             return event if self._call.caller.may_have_row else None
@@ -71,10 +71,10 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
+        """Return what to show with an item.
 
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
+        Plain clients get images inside the answer, not on a card, and cited files only
+        in a stream, where their addresses stand below the text.
         """
         caller = self._call.caller
         host_reads = caller.host_reads
@@ -89,14 +89,17 @@ class ArtifactStore:
         return {}
 
     async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        """Return the card of images that came whole, as data URLs."""
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
                 stored = await self._store(image_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The image")]
+                if stored:
+                    files.append(stored)
+                else:
+                    notes.append(_NOT_STORED.format("The image"))
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
@@ -114,10 +117,11 @@ class ArtifactStore:
                 notes.append(f"*{stored}*")
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
+            is_image = stored["type"] == "image"
+            if is_image and stored["id"] not in shown:
+                files.append(stored)
                 shown.add(stored["id"])
-            elif not addresses:
+            elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
         return _made_card(files=files, notes=notes, links=links)
 
@@ -141,7 +145,7 @@ class ArtifactStore:
         return stored or _NOT_STORED.format(name)
 
     async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
+        """Store a file; the same content is stored and shown once in a run.
 
         It belongs to the person who asked. If the host names nobody, or somebody whom
         it no longer knows, nothing is stored: there is no other owner.
@@ -172,6 +176,7 @@ def _file_name(citation: Item) -> str:
 
 
 def _made_card(**held: object) -> JsonObject:
+    """Return a card of those parts that hold something."""
     return {name: value for name, value in held.items() if value}
 
 

@@ -27,9 +27,9 @@ from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 
 _FEW = 32
-"""Records of one message: each is written at once."""
+"""Up to so many records of one message, each is written at once; then in groups."""
 _LAST_TRIES = 3
-"""In each the host waits five seconds for SQLite."""
+"""Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
     "Open WebUI could not store this chat's hidden data: later turns continue without "
     "it. Its database may be locked or full."
@@ -44,7 +44,7 @@ class StoredAnswer(NamedTuple):
     chat: StoredChat
     keys: ChatKeys
     sent: SentContext | None = None
-    """What its run sends beside the chat; None: what an earlier run sent holds on."""
+    """What its run sends beside the chat; None keeps what an earlier run sent."""
 
     def kept_sent(self) -> SentContext | None:
         """Return what is stored as sent; None for nothing."""
@@ -66,7 +66,7 @@ class StoredAnswer(NamedTuple):
 
 
 class RecordWriter(Protocol):
-    """Takes the records of one answer; what it returns has to be shown."""
+    """Stores the records of one answer; what it returns has to be shown."""
 
     carrier: Carrier
 
@@ -105,10 +105,10 @@ class RowWriter:
         self._due = 0
 
     def add(self, new: NewRecord) -> list[StoredRecord]:
-        """Store a record, whose marker tells its place, beside what goes on.
+        """Store a record in the background; its marker in the text says where it belongs.
 
-        The text need not wait for it, and a stop does not end it. `finish` waits for it,
-        and writes what an error kept from being stored.
+        The text does not wait for it, and a stop does not end it. `finish` waits for it,
+        and writes what could not be stored because of an error.
         """
         self._writing = asyncio.create_task(
             self._write_after(self._writing, new.record)

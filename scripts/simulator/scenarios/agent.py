@@ -1,4 +1,4 @@
-"""What the model says to the agent's own tools, for the pictures of its documentation."""
+"""What the model says to an agent: for the pictures of its documentation, and to steps."""
 
 from simulator.options import Options
 from simulator.request import ValidRequest
@@ -27,6 +27,11 @@ DEGREES = {
     "2025": [5, 4, 7, 9, 13, 18, 21, 22, 20, 15, 10, 7],
     "2026": [5, 4, 6, 9, 14, 19, 22, 23, 19, 14, 9],
 }
+TABLE = "\n".join(
+    f"{year}-{month:02}: {degrees} °C in the lake at Zürich"
+    for year, year_degrees in DEGREES.items()
+    for month, degrees in enumerate(year_degrees, 1)
+)
 TASK = "Say in which month of {year} the water was warmest at Zürich. °C by month: "
 
 
@@ -61,6 +66,16 @@ def report_tasks(request: ValidRequest, _: Options) -> Reply:
     )
 
 
+def take_step(request: ValidRequest, _: Options) -> Reply:
+    """Call the first function, or answer if no function may be called."""
+    if request.body.get("tool_choice") == "none":
+        return make_reply(build_message("This is what I have so far: $output"))
+    return make_reply(
+        build_message("One more step.", phase="commentary"),
+        build_function_call("$tool", "$arguments"),
+    )
+
+
 AGENT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "agent-plot",
@@ -88,9 +103,39 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(build_message("I removed `temperatures.csv`.")),
     ),
     make_scenario(
+        "agent-write",
+        "the agent writes a file that no approval card can hold",
+        make_reply(
+            build_reasoning("**Writing the list**\n\nOne line a month."),
+            build_function_call(
+                "sandbox_fs_write", {"path": "temperatures.txt", "content": TABLE}
+            ),
+        ),
+        make_reply(build_message("That was the file `temperatures.txt`.")),
+    ),
+    make_scenario(
         "agent-tasks",
         "the agent gives two tasks to other runs of itself",
         give_tasks,
         report_tasks,
+    ),
+    make_scenario(
+        "agent-work",
+        "a tool that fails, the same call again, another tool, then the answer",
+        make_reply(
+            build_message("I ask the first station.", phase="commentary"),
+            build_function_call("broken_weather", "$arguments"),
+        ),
+        make_reply(build_function_call("broken_weather", "$arguments")),
+        make_reply(
+            build_message("I ask another one.", phase="commentary"),
+            build_function_call("get_weather", "$arguments"),
+        ),
+        make_reply(build_message("It said: $output", phase="final_answer")),
+    ),
+    make_scenario(
+        "agent-steps",
+        "a call in every round that may have one, then the answer",
+        take_step,
     ),
 )

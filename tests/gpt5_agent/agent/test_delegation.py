@@ -193,9 +193,40 @@ def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
     assert ending_of(events).kind == "completed"
 
 
-@pytest.mark.parametrize("seconds", [0.0, 5.0])
-def test_task_that_takes_too_long_is_ended(seconds: float) -> None:
-    """After ten minutes, or at the time limit of the answer."""
+@pytest.mark.parametrize(
+    ("names", "is_offered"),
+    [((), False), (("ask_a", "deny_b"), False), (("ask_a", "get_weather"), True)],
+)
+def test_tool_is_offered_where_a_task_has_tools_to_use(
+    names: Sequence[str], is_offered: bool
+) -> None:
+    """A task without any could do nothing that the agent itself cannot."""
+    crew = Crew([SAID])
+    tools = [WeatherTool(name) for name in names]
+
+    run_skipping(crew.work(*tools, rules="ask_*=ask, deny_*=deny"))
+
+    [(_, offered)] = crew.main.asked
+    assert ("delegate" in offered) is is_offered
+
+
+def test_tools_that_a_task_may_use_are_named() -> None:
+    """The model knows which ones there are, and no task begins without those it names."""
+    crew = Crew(delegating({"task": "north", "tools": ["ask_a"]}), [SAID])
+
+    events = run_skipping(
+        crew.work(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask")
+    )
+
+    assert "'b'" in str(answered(events))
+    assert "north" not in crew.asked
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most"), [(0.0, 600.0), (3600.0, 600.0), (5.0, 5.0)]
+)
+def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
+    """After ten minutes, or at the time limit of the answer if that comes first."""
 
     class Endless(WeatherTool):
         async def execute(self, args: dict[str, Any]) -> object:
@@ -210,7 +241,7 @@ def test_task_that_takes_too_long_is_ended(seconds: float) -> None:
 
     assert answered(events) == ["Error: the time of the task is used up."]
     assert ending_of(events).kind == "completed"
-    assert metadata_of(events).latency == pytest.approx(seconds or 600, abs=1)
+    assert metadata_of(events).latency == pytest.approx(most, abs=1)
 
 
 def test_task_that_fails_is_told_to_the_model() -> None:

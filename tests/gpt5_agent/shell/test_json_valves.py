@@ -18,9 +18,10 @@ def test_empty_valves_are_the_defaults() -> None:
     """Nothing is wrong with them."""
     valves = Valves()
 
-    assert read_expert_settings(valves) == AgentExpertSettings()
+    reading = read_expert_settings(valves)
+    assert reading.settings == AgentExpertSettings()
     assert read_sandbox_options(valves) == SandboxOptions()
-    assert find_valve_problems(valves) == []
+    assert find_valve_problems(valves, reading) == []
 
 
 def test_keys_hold_beside_the_defaults_of_others() -> None:
@@ -30,7 +31,7 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
         SANDBOX_OPTIONS=json.dumps({"seconds": 60, "wheels": "/srv/wheels"}),
     )
 
-    assert read_expert_settings(valves) == AgentExpertSettings(max_retries=4)
+    assert read_expert_settings(valves).settings == AgentExpertSettings(max_retries=4)
     options = SandboxOptions(seconds=60, wheels="/srv/wheels")
     assert read_sandbox_options(valves) == options
 
@@ -47,7 +48,8 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
 )
 def test_what_is_wrong_is_told(valve: str, text: str, words: str) -> None:
     """By the name of its valve."""
-    [problem] = find_valve_problems(Valves.model_validate({valve: text}))
+    valves = Valves.model_validate({valve: text})
+    [problem] = find_valve_problems(valves, read_expert_settings(valves))
 
     assert problem.startswith(valve)
     assert words in problem

@@ -158,13 +158,14 @@ def test_what_is_no_object_is_sealed_as_a_whole(text: str) -> None:
 def test_placeholder_signs_nothing(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server's own secret does, which all its processes read from one file."""
-    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    """The server's own secret does: that of its file, else of the process."""
+    for folder in (tmp_path, tmp_path / "not there"):
+        monkeypatch.setenv("PIPELINES_DIR", str(folder))
 
-    secret = signing_secret(key)
+        secret = signing_secret(key)
 
-    assert len(secret) > 40
-    assert secret == signing_secret("dummy")
+        assert len(secret) > 40
+        assert secret == signing_secret("dummy")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from calls.valves import expert
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.inlet import PipelineCaller
+from gpt5_agent.shell.json_valves import read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
@@ -28,7 +29,9 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
-    return AgentInput("gpt5_react", MESSAGES, body or {}, Valves(**given))
+    set_valves = Valves(**given)
+    settings = read_expert_settings(set_valves).settings
+    return AgentInput("gpt5_react", MESSAGES, body or {}, set_valves, settings)
 
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:

@@ -19,7 +19,6 @@ def test_what_cannot_begin_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In one sentence, with a status of failure."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("GPT5_AGENT_TOKEN", raising=False)
     if arguments:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
@@ -27,3 +26,25 @@ def test_what_cannot_begin_is_said(
     assert run_conversation(arguments) == 1
 
     assert sentence in capsys.readouterr().err
+
+
+def test_valves_without_effect_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the first prompt, as is what is wrong with the others."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
+    monkeypatch.delenv("GPT5_AGENT_TOKEN", raising=False)
+
+    run_conversation(
+        [
+            "--set=OPEN_WEBUI_URL=http://open-webui:8080",
+            '--set=EXPERT_JSON={"max_retires": 3}',
+            "--set=MAXIMUM_ITERATIONS=3",
+            "--listen=0",
+        ]
+    )
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "[OPEN_WEBUI_URL has no effect in a terminal.]" in lines
+    assert any("unknown names: max_retires" in line for line in lines)
+    assert not any("MAXIMUM_ITERATIONS" in line for line in lines)

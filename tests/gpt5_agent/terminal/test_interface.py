@@ -22,6 +22,7 @@ from openai_responses.loop.tools import Approver
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 from simulator import Simulator
+from simulator.faults import refuse_parameter
 from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -275,6 +276,7 @@ async def program(
         os.close(master)
 
 
+@pytest.mark.sandbox
 async def test_real_terminal_types_approves_stops_and_leaves(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,8 +284,9 @@ async def test_real_terminal_types_approves_stops_and_leaves(
     options = (
         f"--set=BASE_URL={sim.base_url}",
         "--set=MODEL=gpt-5",
-        "--set=TOOL_APPROVAL=*=ask",
+        "--set=TOOL_APPROVAL=delegate=ask",
         "--set=DELEGATION=true",
+        "--set=SANDBOX=true",
     )
     task = json.dumps({"task": "Think."})
     async with program(
@@ -309,3 +312,18 @@ async def test_real_terminal_types_approves_stops_and_leaves(
 
     assert terminal.process.returncode == 0
     assert sim.api_key not in shown
+
+
+async def test_terminal_remembers_what_was_refused(sim: Simulator) -> None:
+    """The second answer takes one request."""
+    sim.faults.append(refuse_parameter("reasoning.context"))
+    options = (f"--set=BASE_URL={sim.base_url}",)
+    environment = {"OPENAI_API_KEY": sim.api_key}
+    async with program(*options, environment=environment) as terminal:
+        for count in (2, 3):
+            await terminal.sees("> ")
+            terminal.types("sim:short Hi\n")
+            await terminal.sees("[idle]")
+            assert len(sim.requests) == count
+        terminal.types("\x04")
+        await terminal.process.wait()

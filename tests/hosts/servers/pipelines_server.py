@@ -5,7 +5,8 @@
         answer = await server.complete("echo", "hello")
 
 It runs on the versions of the real server's requirements. `PIPELINES_SERVER` names a
-checkout of the real one, to be started in the place of the stand-in.
+checkout of the real one, to be started in the place of the stand-in; `UVICORN_LOOP`
+names its event loop, as for the real one's `start.sh`.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ class PipelinesServer(Client):
     """One server process with a folder of its own; its key is always sent."""
 
     def __init__(
-        self, env: Mapping[str, str] | None = None, *, loop: str = "auto"
+        self, env: Mapping[str, str] | None = None, *, loop: str | None = None
     ) -> None:
         self.port = free_port()
         super().__init__(f"http://127.0.0.1:{self.port}")
@@ -44,7 +45,7 @@ class PipelinesServer(Client):
         self.folder = self.home / "pipelines"
         self.folder.mkdir()
         self._extra = dict(env or {})
-        self._loop = loop
+        self._loop = loop or os.environ.get("UVICORN_LOOP", "auto")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -101,6 +102,7 @@ class PipelinesServer(Client):
             "PIP_NO_INDEX": "1",
             "PIPELINES_DIR": str(self.folder),
             "PIPELINES_API_KEY": KEY,
+            "GPT5_AGENT_ALLOW": "SANDBOX, wheels, env:*, file:*",
             **self._extra,
         }
 

@@ -9,7 +9,7 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.spending import Budget
-from openai_responses.loop.tools import Approver, Toolset
+from openai_responses.loop.tools import Approval, Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
@@ -154,6 +154,12 @@ async def test_a_call_that_is_not_allowed(
     assert begun.item == ended.item == {**call, "id": f"fc_{call['call_id']}"}
 
 
+def _run_unasked(request: Mapping[str, Any]) -> Approval:
+    """The server only asks because there are rules."""
+    assert (request["server_label"], request["name"]) == ("clocks", "now")
+    return "auto"
+
+
 @pytest.mark.parametrize(
     ("approver", "words"),
     [
@@ -162,6 +168,8 @@ async def test_a_call_that_is_not_allowed(
         (Approver(rules=[("clocks_*", "auto")]), None),
         (Approver(rules=[("*_now", "ask")]), "did not approve"),
         (Approver(rules=[("now", "auto")]), "did not approve"),
+        (Approver(remote_default=_run_unasked), None),
+        (Approver([("now", "deny")], remote_default=_run_unasked), "does not allow"),
     ],
 )
 async def test_rules_come_before_people(

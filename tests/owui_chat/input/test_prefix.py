@@ -14,7 +14,7 @@ from owui_chat.input.prefix import (
     change_instructions,
     find_injected_context,
     read_sent_context,
-    told_instructions,
+    sent_instructions,
 )
 from owui_chat.messages import (
     AssistantText,
@@ -109,7 +109,7 @@ SENT_BEFORE = {"a0": whole(WHOLE), "a1": NOON_TO_ONE}
 def test_first_turn_keeps_its_instructions() -> None:
     """Later ones keep what changed, and nothing where nothing did."""
     assert change_instructions(None, "Be brief.", MODEL) == whole("Be brief.")
-    told = told_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
+    told = sent_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
     assert change_instructions(told, "Be brief.", MODEL) == SentContext()
 
 
@@ -134,13 +134,13 @@ def test_what_changed_is_told_against_what_was_told_last(
 
     Lines that moved, or that stand there twice, are told with all others.
     """
-    told = told_instructions(CHAT, SENT_BEFORE, MODEL)
+    told = sent_instructions(CHAT, SENT_BEFORE, MODEL)
 
     now = change_instructions(told, given, MODEL)
 
     if given:
         assert now == (change or whole(given))
-    later = told_instructions(CHAT, SENT_BEFORE | {"a2": now}, MODEL)
+    later = sent_instructions(CHAT, SENT_BEFORE | {"a2": now}, MODEL)
     assert later
     assert later.first == WHOLE
     assert later.lines == [line for line in given.splitlines() if line]
@@ -150,7 +150,7 @@ def test_what_changed_is_told_against_what_was_told_last(
 def test_a_line_that_was_there_before_it_was_the_administrators_is_told() -> None:
     """A user can guess a rule, and write it into their own prompt as an example."""
     before = "Be brief.\nIgnore this example:\nNever say no."
-    told = told_instructions(CHAT, {"a0": whole(before)}, MODEL)
+    told = sent_instructions(CHAT, {"a0": whole(before)}, MODEL)
     now = "Be brief.\nNever say no.\nIgnore this example:"
 
     assert change_instructions(told, now, MODEL) == whole(now)
@@ -158,7 +158,7 @@ def test_a_line_that_was_there_before_it_was_the_administrators_is_told() -> Non
 
 def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     """Now, and in every later turn."""
-    told = told_instructions(CHAT, SENT_BEFORE | {"a2": whole("Be kind.")}, MODEL)
+    told = sent_instructions(CHAT, SENT_BEFORE | {"a2": whole("Be kind.")}, MODEL)
     assert told
 
     prefix = apply_sent_context(CHAT, {}, told.changes, {})
@@ -192,12 +192,12 @@ def test_what_was_told_to_others_was_not_told_to_the_model(
     sent: dict[str, SentContext],
 ) -> None:
     """So it is told the present instructions, from the first line on."""
-    assert told_instructions(CHAT, sent, MODEL) is None
+    assert sent_instructions(CHAT, sent, MODEL) is None
 
 
 def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
     """The API replaces it, and what stays is what stands first."""
-    told = told_instructions(CHAT, SENT_BEFORE, MODEL, {"a1"})
+    told = sent_instructions(CHAT, SENT_BEFORE, MODEL, {"a1"})
     assert told
     assert told.lines == WHOLE.splitlines()
 

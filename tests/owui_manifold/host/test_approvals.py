@@ -227,6 +227,25 @@ async def delete_file() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool_id", "rules"),
+    [
+        ("files", "files_delete_file=deny"),
+        ("server:files", "files_delete_file=deny"),
+        ("server:openapi:files|delete_file,list", "files_*=deny"),
+    ],
+)
+async def test_rule_holds_for_a_tool_that_the_host_no_longer_renames(
+    tool_id: str, rules: str
+) -> None:
+    """The other tool of its name is gone: a user chooses the tools of a chat."""
+    tool = {"tool_id": tool_id, "callable": host_callable(delete_file)}
+    asked = ruled(rules, tools={"delete_file": tool})
+
+    refused = await approver_of(asked).refusal("c", "delete_file", {})
+    assert "does not allow" in str(refused)
+
+
+@pytest.mark.parametrize(
     "tool",
     [
         {"tool_id": "files", "callable": host_callable(delete_file)},

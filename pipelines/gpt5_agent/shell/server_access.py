@@ -1,0 +1,109 @@
+"""What the valves may reach on the Pipelines server, by a variable of its environment.
+
+The server lets anybody change the valves who can reach its port, also a page in the
+browser of somebody who can: it answers pages of every origin and wants no key. So a
+valve that starts a program or names a file or a variable of the server is inactive
+unless the server itself allows it, where no request can.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from gpt5_agent.shell.json_valves import read_sandbox_options
+from gpt5_agent.shell.sealing import UNREADABLE_SECRET
+from gpt5_agent.shell.valves import Valves
+from openai_responses.json_input import parse_json_object
+from shells.valve_words import comma_list
+
+ACCESS_VARIABLE = "GPT5_AGENT_ALLOW"
+
+_ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
+"""What an empty valve would use as well."""
+_SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
+_HEADERS = "EXTRA_HEADERS"
+_FILES = ("PRESETS_DIR", "CA_BUNDLE")
+_WHEELS = "wheels"
+
+
+class UsableValves(NamedTuple):
+    """Valves without what the server does not allow, and what is inactive."""
+
+    valves: Valves
+    problems: tuple[str, ...] = ()
+
+
+def usable_valves(valves: Valves) -> UsableValves:
+    """Return the valves as the environment of this server allows them."""
+    allowed = comma_list(os.environ.get(ACCESS_VARIABLE, ""))
+    changed: dict[str, Any] = {}
+    inactive: list[str] = []
+    if valves.SANDBOX and "SANDBOX" not in allowed:
+        changed["SANDBOX"] = False
+        inactive.append("SANDBOX")
+    options = read_sandbox_options(valves)
+    if options.wheels.strip() and _WHEELS not in allowed:
+        without = options.model_copy(update={_WHEELS: ""})
+        changed["SANDBOX_OPTIONS"] = without.model_dump_json()
+        inactive.append(_WHEELS)
+    for name in _FILES:
+        if getattr(valves, name).strip() and name not in allowed:
+            changed[name] = ""
+            inactive.append(name)
+    for name in _SECRETS:
+        secret = _usable_secret(getattr(valves, name), name, allowed)
+        if secret != getattr(valves, name):
+            changed[name] = secret
+    headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
+    if headers != valves.EXTRA_HEADERS:
+        changed[_HEADERS] = headers
+    inactive += [name for name in changed if UNREADABLE_SECRET in str(changed[name])]
+    problems = tuple(_inactive_valve(valves, name) for name in inactive)
+    return UsableValves(valves.model_copy(update=changed), problems)
+
+
+def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
+    """Return a secret, or what cannot be read in place of a reference.
+
+    The path of a file is used as it is compared, so that no `..` leads elsewhere.
+    """
+    kind, _, named = stored.strip().partition(":")
+    named = named.strip()
+    if kind == "file":
+        named = os.path.normpath(named)
+    elif kind != "env":
+        return stored
+    reference = f"{kind}:{named}"
+    patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
+    is_allowed = any(fnmatchcase(reference, pattern) for pattern in patterns)
+    return reference if is_allowed else UNREADABLE_SECRET
+
+
+def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
+    """Return EXTRA_HEADERS with each of its values as it may be used."""
+    headers = parse_json_object(stored)
+    if headers is None:
+        return _usable_secret(stored, _HEADERS, allowed)
+    usable: dict[str, Any] = {}
+    for name, value in headers.items():
+        usable[name] = value
+        if isinstance(value, str):
+            usable[name] = _usable_secret(value, _HEADERS, allowed)
+    return stored if usable == headers else json.dumps(usable)
+
+
+def _inactive_valve(valves: Valves, name: str) -> str:
+    """Return the message about a valve; references are quoted, as they are no secrets."""
+    entry = name
+    stored = getattr(valves, name, "")
+    if name in _SECRETS:
+        entry = stored.strip()
+    elif name == _HEADERS:
+        entry = "env:NAME"
+    return (
+        f"{name} is inactive, because this server does not allow it. An administrator "
+        f"of the server can add `{entry}` to its environment variable "
+        f"{ACCESS_VARIABLE}, and restart it."
+    )

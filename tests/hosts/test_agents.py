@@ -1,0 +1,308 @@
+"""Agents of the pipe in the real Open WebUI: its tools, approvals, switch, Stop."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
+from hosts.sent import chat_bodies, instructions_of, kinds
+from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.switches import AGENT, switches, workspace_model
+from simulator import Simulator
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.asyncio,
+    pytest.mark.usefixtures("toolkit"),
+]
+
+PIPE = "agents"
+OLDER = f"{PIPE}.gpt-5.2"
+NEWER = f"{PIPE}.gpt-6.1-sol"
+AGENT_MODEL = f"{PIPE}.gpt5_function_calling"
+REACT = f"{PIPE}.gpt5_react"
+USED: Json = {"tool_ids": ["toolkit"]}
+ASKS: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+FULL: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "full"}}
+SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 4}
+
+
+@pytest_asyncio.fixture(scope="module", autouse=True)
+async def agents(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
+    """A copy of the pipe that lists a model and both strategies."""
+    names = "gpt-5.2, gpt-6.1-sol, gpt5_function_calling, gpt5_react"
+    valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": json.dumps(SETTINGS)}
+    return await install_pipe(admin, PIPE, pipe_source, valves)
+
+
+def outputs_of(body: Json) -> list[str]:
+    """What the tools gave the model."""
+    items = body["input"]
+    return [i["output"] for i in items if i["type"] == "function_call_output"]
+
+
+def metadata_of(message: Json) -> Json:
+    """What the host stored with the last status line of an answer."""
+    lines = [line for line in message["statusHistory"] if "execution_metadata" in line]
+    [last] = lines
+    found: Json = last["execution_metadata"]
+    return found
+
+
+def questions_of(asked: list[Json]) -> list[str]:
+    """The tools whose calls a person was asked about."""
+    data = [payload["data"] for payload in asked]
+    return [
+        one["data"]["tool_call"]["name"]
+        for one in data
+        if one["type"] == "confirmation"
+    ]
+
+
+def answer_with(tab: Tab, answer: bool | None) -> list[Json]:
+    """Answer all questions of the page alike; what it was asked."""
+    asked: list[Json] = []
+
+    def reply(payload: Json) -> Any:
+        asked.append(payload)
+        return answer if payload["data"].get("type") == "confirmation" else None
+
+    tab.answer = reply
+    return asked
+
+
+async def test_both_strategies_are_listed(
+    agents: list[str], tab: Tab, simulator: Simulator
+) -> None:
+    """Under names that say what they do; they answer with the model of AGENT_JSON."""
+    names = {row["id"]: row["name"] for row in await tab.user.models()}
+    for model in (AGENT_MODEL, REACT):
+        turn = await tab.send(model, "sim:short hello")
+        assert turn.error is None
+
+    assert agents == [OLDER, NEWER, AGENT_MODEL, REACT]
+    assert names[AGENT_MODEL] == "GPT agent (plans, uses tools)"
+    assert names[REACT] == "GPT agent (ReAct)"
+    for body in chat_bodies(simulator):
+        assert body["model"] == "gpt-6.1-sol"
+        assert "<persistence>" in instructions_of(body)
+
+
+async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
+    """A tool that fails is not called twice; the next turn sends all of it again."""
+    first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
+    second = await tab.send(
+        AGENT_MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED
+    )
+
+    assert first.error is second.error is None
+    *_, last, later = chat_bodies(simulator)
+    failed, repeated, told = outputs_of(last)
+    assert failed == "tool invoke error: failed to execute tool"
+    assert "repeated failure detected" in repeated
+    assert told.startswith("Sunny in")
+    assert later["input"][: len(last["input"])] == last["input"]
+    message = await tab.message(first)
+    metadata = metadata_of(message)
+    assert (metadata["rounds"], metadata["tool_calls"]) == (4, 3)
+    assert metadata["ending"] == "completed"
+    assert "4 rounds · 3 tool calls" in message["statusHistory"][-1]["description"]
+
+
+async def test_hidden_steps_keep_the_prefix(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """What the model wrote between its tools is not shown, but sent again."""
+    settings = json.dumps({**SETTINGS, "emit_intermediate_thoughts": False})
+    async with valves_changed(admin, PIPE, AGENT_JSON=settings):
+        first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
+        await tab.send(AGENT_MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED)
+
+    *_, last, later = chat_bodies(simulator)
+    assert "I ask another one." in str(last["input"])
+    assert later["input"][: len(last["input"])] == last["input"]
+    message = await tab.message(first)
+    visible = [i for i in message["output"] if not i["type"].endswith(":kept")]
+    assert "I ask another one." not in str(visible)
+
+
+async def test_the_limit_of_rounds_ends_in_an_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The model hears of it, and answers without tools."""
+    turn = await tab.send(AGENT_MODEL, "sim:agent-steps weather?", body=USED)
+
+    assert turn.error is None
+    assert "This is what I have so far" in turn.text
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == SETTINGS["maximum_iterations"] + 1
+    assert bodies[-1]["tool_choice"] == "none"
+    assert "Maximum iteration limit (4)" in outputs_of(bodies[-1])[-1]
+
+
+@pytest.mark.parametrize(
+    ("body", "answer", "asks", "told"),
+    [
+        (ASKS, True, 2, "Sunny in"),
+        (ASKS, False, 2, "did not approve"),
+        (FULL, None, 0, "Sunny in"),
+    ],
+    ids=["each call", "denied", "the whole chat"],
+)
+async def test_approvals_are_those_of_the_page(
+    tab: Tab,
+    simulator: Simulator,
+    body: Json,
+    answer: bool | None,
+    asks: int,
+    told: str,
+) -> None:
+    """One question a call that may be made, none with full access in the chat.
+
+    The second call of the broken tool is not put to the person if the first one failed.
+    """
+    asked = answer_with(tab, answer)
+    turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=body)
+
+    assert turn.error is None
+    questions = questions_of(asked)
+    if answer is False:  # it did not fail: it was not made
+        assert questions == ["broken_weather", "broken_weather", "get_weather"]
+    else:
+        assert len(questions) == asks
+    assert told in outputs_of(chat_bodies(simulator)[-1])[-1]
+
+
+async def test_a_rule_of_the_administrator_denies(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """TOOL_APPROVAL holds, whatever the chat allows."""
+    asked = answer_with(tab, True)
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=deny"):
+        await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=FULL)
+
+    assert questions_of(asked) == []
+    assert "does not allow get_weather" in outputs_of(chat_bodies(simulator)[-1])[-1]
+
+
+async def test_stop_in_a_round_asks_nothing_more(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The tool that runs is stopped, and the page is told what the answer took."""
+    choice = {"type": "function", "function": {"name": "slow_weather"}}
+    body = {**USED, "tool_choice": choice}
+    turn = await tab.begin(AGENT_MODEL, "sim:tool weather?", body=body)
+    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
+    await tab.stop(turn)
+    message = await tab.ended_message(turn)
+    await turn.until(lambda seen: "execution_metadata" in json.dumps(seen.statuses))
+
+    assert len(chat_bodies(simulator)) == 1
+    assert not message.get("error")
+    metadata = turn.statuses[-1]["execution_metadata"]
+    assert (metadata["ending"], metadata["rounds"]) == ("cancelled", 1)
+    after = await tab.send(AGENT_MODEL, "sim:chat go on", chat_id=turn.chat_id)
+    assert after.error is None
+    assert len(chat_bodies(simulator)) == 2
+
+
+async def test_two_people_at_once(tab: Tab, admin: User, simulator: Simulator) -> None:
+    """Each has rounds, failures and figures of their own."""
+    async with Tab(admin) as other:
+        both: list[Turn] = await asyncio.gather(
+            *(
+                one.send(AGENT_MODEL, "sim:agent-work hi", body=USED)
+                for one in (tab, other)
+            )
+        )
+        messages = [await tab.message(both[0]), await other.message(both[1])]
+
+    for message in messages:
+        assert (metadata_of(message)["rounds"], message.get("error")) == (4, None)
+    assert len(chat_bodies(simulator)) == 8
+
+
+async def test_a_workspace_model_is_an_agent_of_its_own(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Its system prompt is the instruction; its parameters hold."""
+    params = {"system": "You are the harbor master.", "reasoning_effort": "low"}
+    async with workspace_model(admin, AGENT_MODEL, params) as model:
+        turn = await tab.send(model, "sim:agent-work weather?", body=USED)
+
+    assert turn.error is None
+    last = chat_bodies(simulator)[-1]
+    assert last["model"] == "gpt-6.1-sol"
+    assert last["reasoning"]["effort"] == "low"
+    text = instructions_of(last)
+    assert text.index("harbor master") < text.index("<persistence>")
+
+
+async def test_the_switch_makes_an_agent_of_a_model(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """For the messages that it is on for."""
+    async with switches(admin, OLDER) as model:
+        off = await tab.send(model, "sim:short hello", body=USED)
+        more: Json = {"chat_id": off.chat_id}
+        body = {**USED, "filter_ids": [AGENT]}
+        on = await tab.send(model, "sim:agent-work weather?", body=body, **more)
+        again = await tab.send(model, "sim:short thanks", body=USED, **more)
+
+    assert off.error is on.error is again.error is None
+    plain, *_, worked, after = chat_bodies(simulator)
+    assert worked["model"] == "gpt-5.2"
+    assert "<persistence>" not in str(plain)
+    assert "<persistence>" in instructions_of(worked)
+    assert kinds(worked["input"])[-1] == "function_call_output"
+    assert "<persistence>" not in str(after["input"][0])
+    assert metadata_of(await tab.message(on))["model"] == "gpt-5.2"
+
+
+async def test_the_switch_keeps_the_beginning_of_a_chat(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """With models that append: the policies come behind what was sent before."""
+    async with switches(admin, NEWER) as model:
+        off = await tab.send(model, "sim:short hello", body=USED)
+        more: Json = {"chat_id": off.chat_id}
+        body = {**USED, "filter_ids": [AGENT]}
+        await tab.send(model, "sim:agent-work weather?", body=body, **more)
+        await tab.send(model, "sim:short thanks", body=USED, **more)
+
+    bodies = chat_bodies(simulator)
+    inputs = [body["input"] for body in (bodies[0], bodies[-2], bodies[-1])]
+    assert "<persistence>" not in str(inputs[0])
+    assert "<persistence>" in str(inputs[1][len(inputs[0]) :])
+    assert inputs[1][: len(inputs[0])] == inputs[0]
+    assert inputs[2][: len(inputs[1])] == inputs[1]
+    answers = [request.response or {} for request in simulator.requests]
+    assert not [one for one in answers if one.get("input_transformations")]
+
+
+@pytest_asyncio.fixture
+async def sub_agents(admin: User) -> Any:
+    """A server whose chats can delegate tasks."""
+    path = "/api/v1/configs/subagents"
+    before = await admin.call("GET", path)
+    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
+    yield
+    await admin.call("POST", path, before)
+
+
+@pytest.mark.usefixtures("sub_agents")
+async def test_sub_agents_are_those_of_the_host(tab: Tab, simulator: Simulator) -> None:
+    """The policy names them, and one that is called is an agent, too."""
+    choice = {"type": "function", "function": {"name": "delegate_task"}}
+    turn = await tab.send(AGENT_MODEL, "sim:tool", body={"tool_choice": choice})
+
+    assert turn.error is None
+    first, *_, last = chat_bodies(simulator)
+    assert "`delegate_task`" in instructions_of(first)
+    assert outputs_of(last)[0].startswith("This is turn 1.")
+    assert all("<persistence>" in str(body["input"]) for body in chat_bodies(simulator))

@@ -1,0 +1,457 @@
+"""Agents in the pipe: strategies as models, and the switch that makes one of a model."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from calls.outcomes import (
+    chunks_of,
+    closings,
+    errors,
+    grown,
+    host_events,
+    result_of,
+    statuses,
+    stored,
+)
+from calls.sample import IDS, TOOL, USER, chat
+from calls.turns import row_of
+from openai_responses.items import message_text
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from stand_in.host import StandInHost, host_callable
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+Json = dict[str, Any]
+AGENT = "my_pipe.gpt5_function_calling"
+REACT = "my_pipe.gpt5_react"
+ADMIN: Json = {**USER, "role": "admin"}
+WEATHER: Any = TOOL["function"]
+SWITCH: Json = {"openai_responses": {"version": 1, "agent": True}}
+POLICIES = (
+    "<persistence>",
+    "<context_gathering>",
+    "<uncertainty_and_ambiguity>",
+    "<tool_preamble>",
+)
+
+
+class Weather:
+    """A tool that counts its calls, and fails if it is to."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.calls = 0
+        self.fails = fails
+
+    def __call__(self, city: str) -> str:
+        """Return the weather."""
+        self.calls += 1
+        if self.fails:
+            raise RuntimeError("the secret of the tool")
+        return f"Rain in {city}."
+
+
+def given(
+    tool: Weather | None = None,
+    builtin: tuple[str, ...] = (),
+    user: Json = USER,
+    **metadata: Any,
+) -> Json:
+    """What the host passes for a chat, with a tool and tools of its own."""
+    tools: Json = {}
+    if tool:
+        tools["get_weather"] = _tool(tool, WEATHER)
+    for name in builtin:
+        spec: Json = {"name": name, "parameters": {"type": "object", "properties": {}}}
+        tools[name] = {**_tool(Weather(), spec), "type": "builtin"}
+    known: Json = {**IDS, "user_id": "user-1", **metadata}
+    return {"__user__": user, "__metadata__": known, "__tools__": tools}
+
+
+def _tool(function: Any, spec: Json) -> Json:
+    return {"tool_id": "kit", "callable": host_callable(function), "spec": spec}
+
+
+def offered(*names: str) -> list[Json]:
+    """The tools of a body, by their names."""
+    return [
+        {"type": "function", "function": {**WEATHER, "name": name}} for name in names
+    ]
+
+
+def asked(text: str, model: str = AGENT, **more: Any) -> Json:
+    """A body for an agent that is offered one tool."""
+    return chat(text, **{"model": model, "tools": offered("get_weather"), **more})
+
+
+def configure(pipe: Pipe, **parameters: Any) -> None:
+    """Set AGENT_JSON."""
+    valves = {"AGENT_JSON": json.dumps(parameters)}
+    pipe.valves = pipe.valves.model_copy(update=valves)
+
+
+def head(body: Json) -> str:
+    """The instructions at the head of a request."""
+    first = body["input"][0]
+    assert first["role"] == "developer"
+    return message_text(first)
+
+
+def outputs(sim: Simulator) -> list[str]:
+    """What the tools gave the model, in the last request."""
+    items = sim.requests[-1].body["input"]
+    return [i["output"] for i in items if i["type"] == "function_call_output"]
+
+
+def metadata_of(chunks: list[Json]) -> list[Json]:
+    """The metadata that the host stores with status lines."""
+    lines = host_events(chunks, "status")
+    return [line["execution_metadata"] for line in lines if "action" in line]
+
+
+@pytest.mark.parametrize("model", [AGENT, REACT])
+async def test_a_strategy_is_a_model_with_policies(
+    pipe: Pipe, sim: Simulator, model: str
+) -> None:
+    """The model of AGENT_JSON answers; the policies follow the system prompt."""
+    configure(pipe, model="gpt-5.2", instruction="You know the lake.")
+    body = asked("Hi", model)
+    body["messages"].insert(0, {"role": "system", "content": "Answer in French."})
+
+    await chunks_of(pipe, body, **given())
+
+    sent = sim.requests[-1].body
+    assert sent["model"] == "gpt-5.2"
+    text = head(sent)
+    places = [text.index(part) for part in ("the lake", "in French", *POLICIES)]
+    assert places == sorted(places)
+
+
+async def test_an_effort_can_end_the_name(pipe: Pipe, sim: Simulator) -> None:
+    """As with any other name in MODEL_ID."""
+    await chunks_of(pipe, asked("Hi", f"{AGENT}-high"), **given())
+
+    sent = sim.requests[-1].body
+    assert sent["model"] == "gpt-6.1-sol"
+    assert sent["reasoning"]["effort"] == "high"
+
+
+async def test_a_plain_model_gets_no_policies(pipe: Pipe, sim: Simulator) -> None:
+    """Whatever AGENT_JSON says."""
+    configure(pipe, instruction="You know the lake.")
+    await chunks_of(pipe, chat("Hi"), **given())
+
+    assert "developer" not in str(sim.requests[-1].body["input"])
+
+
+async def test_titles_of_an_agents_chat_are_tasks(pipe: Pipe, sim: Simulator) -> None:
+    """Without policies, and by the model for tasks."""
+    await result_of(pipe, asked("Hi"), **given(), __task__="title_generation")
+
+    sent = sim.requests[-1].body
+    assert sent["model"] == "gpt-6.1-sol"
+    assert "<persistence>" not in str(sent)
+
+
+# ------------------------------------------------------------------- what it does
+
+
+async def test_rounds_and_calls_stand_in_the_last_line(pipe: Pipe) -> None:
+    """The host stores the seed's metadata with it."""
+    tool = Weather()
+    chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
+
+    assert errors(chunks) == []
+    [line] = closings(chunks)
+    assert "3 rounds · 2 tool calls" in line
+    [metadata] = metadata_of(chunks)
+    assert metadata["strategy"] == "gpt5_function_calling"
+    assert metadata["model"] == "gpt-6.1-sol"
+    assert (metadata["rounds"], metadata["tool_calls"]) == (3, 2)
+    assert metadata["ending"] == "completed"
+    assert metadata["total_tokens"] > 0
+    assert metadata["total_price"] == 0  # SHOW_COST is off
+    assert tool.calls == 2
+
+
+async def test_a_limit_of_rounds_ends_in_an_answer(pipe: Pipe, sim: Simulator) -> None:
+    """The last calls hear of it; then the model answers without tools."""
+    configure(pipe, maximum_iterations=3)
+    tool = Weather()
+    chunks = await chunks_of(pipe, asked("sim:agent-steps"), **given(tool))
+
+    assert errors(chunks) == []
+    assert grown(chunks)
+    assert tool.calls == 2
+    choices = [request.body.get("tool_choice") for request in sim.requests]
+    assert len(choices) == 4
+    assert choices[-1] == "none"
+    assert outputs(sim)[-1].startswith("Maximum iteration limit (3) reached.")
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [({"maximum_tokens": 1}, "Token limit (1) reached.")],
+)
+async def test_other_limits_end_in_an_answer_too(
+    pipe: Pipe, sim: Simulator, limit: Json, told: str
+) -> None:
+    """Not in an error."""
+    configure(pipe, **limit)
+    tool = Weather()
+    chunks = await chunks_of(pipe, asked("sim:agent-steps"), **given(tool))
+
+    assert errors(chunks) == []
+    assert grown(chunks)
+    assert tool.calls == 0
+    assert outputs(sim)[-1].startswith(told)
+
+
+async def test_calls_are_limited_by_the_valve(pipe: Pipe, sim: Simulator) -> None:
+    """MAX_TOOL_CALLS holds for agents as well."""
+    pipe.valves = pipe.valves.model_copy(update={"MAX_TOOL_CALLS": 1})
+    tool = Weather()
+    await chunks_of(pipe, asked("sim:parallel"), **given(tool))
+
+    assert tool.calls == 1
+    assert outputs(sim)[-1].startswith("Call limit (1) reached.")
+
+
+async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
+    """With the same arguments; the model gets the fixed texts, and no exception's."""
+    tool = Weather(fails=True)
+    chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
+
+    assert errors(chunks) == []
+    assert tool.calls == 1
+    first, second = outputs(sim)
+    assert first == "tool invoke error: failed to execute tool"
+    assert "repeated failure detected" in second
+
+
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        ("unknown-tool", "there is not a tool named no_such_tool"),
+        ("bad-arguments", "tool arguments parse error"),
+    ],
+)
+async def test_what_cannot_be_called_is_not(
+    pipe: Pipe, sim: Simulator, scenario: str, told: str
+) -> None:
+    """It fails closed, and the model can correct itself."""
+    tool = Weather()
+    await chunks_of(pipe, asked(f"sim:{scenario}"), **given(tool))
+
+    assert tool.calls == 0
+    assert outputs(sim)[0].startswith(told)
+
+
+async def test_own_tools_of_the_host_are_named_where_offered(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Only there: a tool of somebody else may have the same name."""
+    builtin = ("create_tasks", "update_task", "delegate_task")
+    body = asked("Hi", tools=offered(*builtin))
+    await chunks_of(pipe, body, **given(builtin=builtin))
+    await chunks_of(pipe, asked("Hi", tools=offered(*builtin)), **given())
+
+    told, untold = (head(request.body) for request in sim.requests[-2:])
+    assert "`create_tasks`" in told
+    assert "`delegate_task`" in told
+    assert "`ask_user`" not in told
+    assert "<host_tools>" not in untold
+
+
+async def test_a_guide_brings_memories_and_a_temperature(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The request's own temperature wins over the guide's."""
+    guide = {
+        "systemPrompt": "You are Ada.",
+        "temperature": 0.3,
+        "initialMemories": ["The library is closed on Mondays."],
+    }
+    configure(pipe, model="gpt-4.1", guide=guide)
+    await chunks_of(pipe, asked("Hi"), **given())
+    await chunks_of(pipe, asked("Hi", temperature=0.7), **given())
+
+    first, second = (request.body for request in sim.requests[-2:])
+    assert head(first).startswith("You are Ada.")
+    assert "closed on Mondays" in message_text(first["input"][1])
+    assert (first["temperature"], second["temperature"]) == (0.3, 0.7)
+
+
+async def test_a_window_forgets_the_oldest_turns(pipe: Pipe, sim: Simulator) -> None:
+    """And the page says what that costs."""
+    configure(pipe, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
+    body = chat("First.", "One.", "Second.", model=AGENT)
+    chunks = await chunks_of(pipe, body, **given())
+
+    assert "First." not in str(sim.requests[-1].body["input"])
+    assert any("1 earlier turn was left out" in line for line in statuses(chunks))
+
+
+async def test_a_model_without_functions_is_refused(pipe: Pipe) -> None:
+    """The message names the setting."""
+    configure(pipe, model="chatgpt-image-latest")
+    [error] = errors(await chunks_of(pipe, asked("Hi"), **given()))
+
+    assert "AGENT_JSON" in error
+
+
+async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> None:
+    """The rest of it holds."""
+    configure(pipe, maximum_iterations="many", surprise=1)
+    told = statuses(await chunks_of(pipe, asked("Hi"), **given(user=ADMIN)))
+    hidden = statuses(await chunks_of(pipe, asked("Hi"), **given()))
+
+    assert any("`maximum_iterations` cannot be 'many'" in line for line in told)
+    assert any("unknown names: surprise" in line for line in told)
+    assert hidden == []
+
+
+# ----------------------------------------------------------------- what is shown
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_texts_between_tools_are_shown_or_not(
+    pipe: Pipe, sim: Simulator, shows: bool
+) -> None:
+    """The model gets them again in both cases, in its own bytes."""
+    configure(pipe, emit_intermediate_thoughts=shows)
+    first = await chunks_of(pipe, asked("sim:remarks"), **given(Weather()))
+
+    shown = json.dumps(first)
+    assert ("That needs a tool." in shown) is shows
+    assert "It said: Rain" in grown(first)
+    last = sim.requests[-1].body["input"]
+    assert "That needs a tool." in str(last)
+
+
+async def test_hidden_texts_are_sent_again_in_the_next_turn(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """At their places: the prefix stays."""
+    configure(pipe, emit_intermediate_thoughts=False)
+    first = await chunks_of(pipe, asked("sim:remarks"), **given(Weather()))
+    before = sim.requests[-1]
+    body = chat("sim:remarks", stored(first), "Thanks.", model=AGENT)
+    await chunks_of(pipe, body, **given(Weather(), message_id="m-2"))
+
+    assert "That needs a tool." in str(before.body["input"])
+    assert "That needs a tool." in str(sim.requests[-1].body["input"])
+
+
+@pytest.mark.parametrize("scenario", ["failed", "drop"])
+async def test_an_answer_that_failed_has_its_metadata(
+    pipe: Pipe, scenario: str
+) -> None:
+    """With how it ended."""
+    chunks = await chunks_of(pipe, asked(f"sim:{scenario}"), **given())
+
+    assert errors(chunks)
+    [metadata] = metadata_of(chunks)
+    assert metadata["ending"] != "completed"
+
+
+async def test_a_whole_answer_has_its_metadata(pipe: Pipe) -> None:
+    """For clients without a stream, and for plain ones."""
+    whole = await result_of(pipe, asked("Hi"), **given())
+    plain = await chunks_of(pipe, asked("Hi"), __user__=USER, __metadata__={})
+
+    assert whole["execution_metadata"]["rounds"] == 1
+    assert [
+        c["execution_metadata"]["rounds"] for c in plain if "execution_metadata" in c
+    ] == [1]
+
+
+async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
+    """Nothing more is asked of the server."""
+    told: list[Json] = []
+
+    async def emit(event: Json) -> None:
+        told.append(event)
+
+    answer = await pipe.pipe(asked("sim:stall"), **given(), __event_emitter__=emit)
+    assert isinstance(answer, AsyncGenerator)
+    async with aclosing(answer) as chunks:
+        async for chunk in chunks:
+            if "delta" in chunk:
+                break
+    await pipe._connections.close()
+
+    [line] = [event["data"] for event in told if "action" in event["data"]]
+    assert line["description"].startswith("Interrupted after")
+    assert line["execution_metadata"]["ending"] == "cancelled"
+
+
+# ----------------------------------------------------------------------- the switch
+
+
+async def test_the_switch_makes_an_agent_of_the_model(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The model stays; policies, budget and guard are those of an agent."""
+    configure(pipe, model="gpt-5.2", maximum_iterations=2)
+    body = asked("sim:agent-steps", "my_pipe.gpt-5.6-sol")
+    chunks = await chunks_of(pipe, body, **given(Weather(), **SWITCH))
+
+    assert sim.requests[-1].body["model"] == "gpt-5.6-sol"
+    assert "<persistence>" in head(sim.requests[-1].body)
+    assert len(sim.requests) == 3
+    assert [one["rounds"] for one in metadata_of(chunks)] == [3]
+
+
+TURNS: list[Json] = [{}, SWITCH, {}]
+
+
+async def test_the_switch_appends_to_a_chat_that_has_begun(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """What was sent stays, byte for byte: on, and off again."""
+    texts: list[str] = ["Hi"]
+    sent: list[list[Json]] = []
+    for turn, switched in enumerate(TURNS):
+        body = chat(*texts)
+        body["messages"].insert(0, {"role": "system", "content": "Be brief."})
+        row_of(host, *texts[::2])
+        ids: Json = {"user_message_id": f"q{turn}", "message_id": f"a{turn}"}
+        chunks = await chunks_of(pipe, body, **given(**ids, **switched))
+        assert errors(chunks) == []
+        sent.append(sim.requests[-1].body["input"])
+        texts += [stored(chunks), f"And {turn}?"]
+
+    for before, after in pairwise(sent):
+        assert after[: len(before)] == before
+    assert "<persistence>" not in str(sent[0])
+    assert "<persistence>" in str(sent[1][len(sent[0]) :])
+    assert "no longer hold" in str(sent[2][len(sent[1]) :])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "user", "works"),
+    [
+        ("agent", USER, True),
+        ("all", USER, True),
+        ("effort", USER, False),
+        ("nothing", ADMIN, True),
+    ],
+)
+async def test_the_switch_is_the_administrators_to_allow(
+    pipe: Pipe, sim: Simulator, allowed: str, user: Json, works: bool
+) -> None:
+    """Where it has no effect, the person is told."""
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": allowed})
+    chunks = await chunks_of(pipe, chat("Hi"), **given(user=user, **SWITCH))
+
+    assert ("<persistence>" in str(sim.requests[-1].body["input"])) is works
+    refused = [line for line in statuses(chunks) if "No effect" in line]
+    assert bool(refused) is not works
+    if refused:
+        assert refused[0].endswith(": Agent")
