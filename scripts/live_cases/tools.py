@@ -150,6 +150,7 @@ TOOL_CASES = (
         {
             "tools": [{"type": "web_search", "return_token_budget": "unlimited"}],
             "tool_choice": "none",
+            "reasoning": {},
         },
         ASSUMED,
         200,

@@ -17,7 +17,7 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 TABLE = b"city,people\nAtlantis,4711\n"
 WORKBOOK = b"PK\x03\x04 no real workbook"
-FOUND = "Atlantis,4711"
+FOUND = "Atlantis"
 
 
 def container_of(simulator: Simulator, body: dict[str, Any]) -> dict[str, bytes]:
