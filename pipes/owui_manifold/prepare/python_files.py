@@ -122,7 +122,8 @@ def _notice(reasons: dict[str, str]) -> str:
 def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
     """Return the name of a file, with a number if another one has it."""
     path = (attachment.name or stored.name).replace("\\", "/")
-    name = shorten_name(path.rpartition("/")[2]) or "file"
+    words = path.rpartition("/")[2].split()  # a line break could begin an instruction
+    name = shorten_name(" ".join(words)) or "file"
     stem, dot, ending = name.rpartition(".")
     if not stem:
         stem, dot, ending = name, "", ""
