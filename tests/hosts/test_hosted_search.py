@@ -109,7 +109,7 @@ async def test_research_is_shown_and_survives_a_broken_connection(
     assert [source["source"]["url"] for source in stored["sources"]] == PAGES
     cards = [item["type"] for item in host_items(stored)]
     assert cards.count("web_search_call") == 3
-    lines = [status["description"] for status in turn.statuses]
+    lines = [str(status.get("description")) for status in turn.statuses]
     assert lines[0].startswith("Research takes several minutes: at most 60 searches")
     sent = chat_bodies(simulator)[0]
     assert sent["tools"][0]["return_token_budget"] == "unlimited"

@@ -66,4 +66,4 @@ async def test_attached_files_are_pythons(
         assert "### Task" not in question_of(sent)
     assert len(simulator.uploads.files) == 2
     assert again["input"][: len(asked["input"])] == asked["input"]
-    assert "Copying 2 files to Python" in [s["description"] for s in first.statuses]
+    assert "Copying 2 files to Python" in [s.get("description") for s in first.statuses]
