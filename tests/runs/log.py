@@ -31,12 +31,10 @@ def _line(event: RunEvent) -> str:
             return f"{index} started {item_type(item)}"
         case TextDelta(index, kind, part, text):
             return f"{index} {kind} {part}: {text}"
-        case AnnotationAdded() | PartialImage():
+        case AnnotationAdded() | PartialImage() | HiddenMessage():
             return _line_beside(event)
         case ItemDone(index, item):
             return f"{index} ended {item_type(item)}"
-        case HiddenMessage(index, item):
-            return f"{index} hidden {item_type(item)}"
         case ToolOutput(index, item, failed):
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case ResponseDone(status):
@@ -49,7 +47,9 @@ def _line(event: RunEvent) -> str:
             return f"run {ending.kind}"
 
 
-def _line_beside(event: AnnotationAdded | PartialImage) -> str:
+def _line_beside(event: AnnotationAdded | PartialImage | HiddenMessage) -> str:
+    if isinstance(event, HiddenMessage):
+        return f"{event.output_index} hidden {item_type(event.item)}"
     if isinstance(event, AnnotationAdded):
         return f"{event.output_index} cited {event.annotation.get('type')}"
     return f"{event.output_index} pictured {event.form}"
