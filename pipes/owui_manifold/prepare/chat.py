@@ -65,6 +65,7 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
+from owui_manifold.call.uploads import files_refused
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
 from owui_manifold.prepare.agent import (
     agent_defaults,
@@ -268,6 +269,8 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
     if not has_files_api or chat.tools.choice == "none":
+        return False
+    if files_refused(endpoint.account()) in chat.call.capabilities:
         return False
     if not has_new_container(chat.tools.items):
         return False
