@@ -14,6 +14,7 @@ from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import permitted_agent, permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
+from owui_manifold.call.research import check_research
 from owui_manifold.host.open_webui import active_administration, identity_headers
 from shells.administration import CallFacts, EndpointQueue
 from shells.valve_words import comma_list
@@ -46,7 +47,9 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     if config.valves.AUTH == "entra_id" and not config.own_key:
         call, endpoint = await _with_entra_token(call, endpoint)
     endpoint = await _with_identity(call, endpoint)
-    return await permitted_agent(await permitted_call(resolve_call(call, endpoint)))
+    checked = resolve_call(call, endpoint)
+    check_research(checked)
+    return await permitted_agent(await permitted_call(checked))
 
 
 async def _with_account(call: PipeCall) -> PipeCall:

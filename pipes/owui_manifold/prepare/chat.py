@@ -65,6 +65,8 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.research import research_beginning, research_body
+from owui_manifold.call.uploads import files_refused
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
 from owui_manifold.prepare.agent import (
     agent_defaults,
@@ -229,7 +231,7 @@ def _choose_model(
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return call.model, ""
+        return call.model, research_beginning(call.model)
     model = call.resolve(choice[0])
     return model, f"{model.name} answers: {choice[1]}."
 
@@ -281,6 +283,8 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
     if not has_files_api or chat.tools.choice == "none":
+        return False
+    if files_refused(endpoint.account()) in chat.call.capabilities:
         return False
     if not has_new_container(chat.tools.items):
         return False
@@ -472,7 +476,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    given = research_body(chat.call.body, chat.model)
+    body = {**given, "tool_choice": chat.tools.choice}
     if chat.call.agent:
         body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:

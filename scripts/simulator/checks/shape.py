@@ -118,6 +118,12 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
     # The API's own calls have them, and they may come back: read, not recorded.
     "ResponseCustomToolCallParam": {"status": str | None},
     "ResponseFunctionToolCallParam": {"status": str | None},
+    # Guide "Web search" and changelog of 2026-05-11; responses echo the budget
+    # (recorded, of gpt-4.1 to gpt-5.6).
+    "WebSearchToolParam": {
+        "return_token_budget": typing.Literal["default", "unlimited"]
+    },
+    "Filters": {"blocked_domains": list[str] | None},
 }
 """Fields by type that `openai` does not know, or of which it knows fewer values."""
 

@@ -91,13 +91,18 @@ def _check_search_place(tool: Tool, path: str) -> None:
     country = (tool.get("user_location") or {}).get("country")
     if country is not None and not COUNTRY.fullmatch(country):
         raise refuse_pattern(f"{path}.user_location.country", COUNTRY.pattern)
-    domains = (tool.get("filters") or {}).get("allowed_domains") or []
-    domains_path = f"{path}.filters.allowed_domains"
+    filters = tool.get("filters") or {}
+    for name in ("allowed_domains", "blocked_domains"):
+        _check_domains(filters.get(name) or [], f"{path}.filters.{name}")
+
+
+def _check_domains(domains: Sequence[str], path: str) -> None:
+    """Source: guide "Web search"; the words are assumed."""
     if len(domains) > MAX_DOMAINS:
-        raise refuse_array_length(domains_path, MAX_DOMAINS, len(domains))
+        raise refuse_array_length(path, MAX_DOMAINS, len(domains))
     for index, domain in enumerate(domains):
         if not DOMAIN.fullmatch(domain):
-            raise refuse_pattern(f"{domains_path}[{index}]", DOMAIN.pattern)
+            raise refuse_pattern(f"{path}[{index}]", DOMAIN.pattern)
 
 
 def check_tools(body: Tool) -> None:
