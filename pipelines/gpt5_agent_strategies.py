@@ -3156,7 +3156,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 # 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
 # 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
+# 5. one of these with `-research` at its end: `gpt-6.1-sol-research`;
+# 6. any other name, with the facts of its family, or with cautious facts.
 #
 # Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
@@ -3190,7 +3191,8 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
+    for.
     """
 
     id: str
@@ -3199,6 +3201,7 @@ class ResolvedModel(NamedTuple):
     facts: ModelFacts
     name: str
     pro: bool = False
+    research: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -3220,6 +3223,9 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
+    researching = _researching(name, overrides)
+    if researching is not None:
+        return researching
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
@@ -3237,6 +3243,47 @@ def resolve_model(
         facts=_model_facts(model_id),
         name=_shown_name(model_id, stated_effort),
     )
+
+
+_RESEARCH = "-research"
+_RESEARCH_EFFORTS = ("high", "xhigh", "max")
+
+
+def _researching(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-research` behind a known model; None for any other.
+
+    The effort is high if the name has none (OpenAI's guide "Web search" recommends
+    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    """
+    if not name.endswith(_RESEARCH) or _is_models_own(name):
+        return None
+    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+    if not model.facts.known_family:
+        return None
+    effort = model.effort
+    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+        effort = "high"
+    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+
+
+def _is_models_own(name: str) -> bool:
+    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_search_budget(model: ResolvedModel) -> bool:
+    """Say whether a model's web search takes a `return_token_budget`.
+
+    It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
+    """
+    version = _GPT_VERSION.match(model.facts.id or model.family)
+    if version is None or not model.facts.reasoning:
+        return False
+    return int(version["major"]) >= _FIRST_WITH_BUDGET
+
+
+_FIRST_WITH_BUDGET = 5
 
 
 def _model_in_pro_mode(
@@ -5374,6 +5421,11 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
+    return _strict_value(node, depth)
+
+
+def _strict_value(node: Schema, depth: int) -> Schema:
+    """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
@@ -12134,9 +12186,11 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            named = list(_name_records(part.text, turns, records))
-            restored += [text for text in named if text.text]
-            textless += [text for text in named if not text.text]
+            for piece in _name_records(part.text, turns, records):
+                if piece.text:
+                    restored.append(piece)
+                else:
+                    textless.append(piece)
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -14621,8 +14675,9 @@ PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
 # --------------------------------------------------------------------------------------
 
 
-_PRO_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 class TimeoutSettings(BaseModel):
@@ -14648,8 +14703,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        is_pro = model.pro or "-pro" in model.id
-        least = _PRO_SILENCE if is_pro else 0.0
+        is_slow = model.pro or model.research or "-pro" in model.id
+        least = _LONG_SILENCE if is_slow else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),
@@ -15771,12 +15826,12 @@ def _parse_window(policy: str) -> int:
         return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
+            "The guide asks for the memory policy vector-db, which would need a "
+            "database that agents do not have here. An administrator has to choose "
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset names an unknown memory policy. An administrator has "
+        "The guide names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
@@ -19077,7 +19132,8 @@ def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     if target:
         condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
-    return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
+    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text.isprintable()
+    return text if is_whole else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
@@ -21465,7 +21521,7 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network access. If no sandbox works on this server, no such tool is offered, "
-        "and the log says why.",
+        "and the log and administrators' answers say why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",

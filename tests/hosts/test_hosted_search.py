@@ -93,6 +93,30 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
 
 
 @pytest.mark.asyncio
+async def test_research_is_shown_and_survives_a_broken_connection(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Each search while it runs, then the answer with its sources, in the background."""
+    model = "gpt-6.2-sol-research"
+    given = {"MODEL_ID": f"gpt-6.2-sol, {model}", "BACKGROUND_MODELS": "*-research"}
+    async with valves_changed(admin, PIPE, **given):
+        question = "sim:web-search,drop=9 When did it freeze?"
+        turn = await tab.send(f"{PIPE}.{model}", question)
+
+    stored = await tab.message(turn)
+    assert turn.error is None
+    assert text_of(stored).startswith(SHOWN)
+    assert [source["source"]["url"] for source in stored["sources"]] == PAGES
+    cards = [item["type"] for item in host_items(stored)]
+    assert cards.count("web_search_call") == 3
+    lines = [str(status.get("description")) for status in turn.statuses]
+    assert lines[0].startswith("Research takes several minutes: at most 60 searches")
+    sent = chat_bodies(simulator)[0]
+    assert sent["tools"][0]["return_token_budget"] == "unlimited"
+    assert (sent["background"], sent["max_tool_calls"]) == (True, 60)
+
+
+@pytest.mark.asyncio
 @pytest.mark.usefixtures("searching")
 async def test_the_next_turn_sends_what_the_model_wrote(
     tab: Tab, simulator: Simulator

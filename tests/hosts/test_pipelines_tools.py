@@ -410,7 +410,8 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     await page.reload()
     assert "12:00 in Bern" in await page.last_answer()
     assert "look it up" not in await page.last_answer()
-    await shown.get_by_text("Explored").first.click()
+    for group in await shown.get_by_text("Explored").all():  # above and below the block
+        await group.click()
     await shown.get_by_text("Thought for").first.click()
     await shown.get_by_text("View Result from python_execute").first.click()
     output = page.answers.last.get_by_text("Output", exact=True)

@@ -25,6 +25,11 @@ class UploadKey(NamedTuple):
     name: str
 
 
+def files_refused(account: str) -> str:
+    """Return what `AccountCapabilities` remembers of an account without a Files API."""
+    return f"{account}: no files"
+
+
 class UploadMemory:
     """The uploads that are still there, five thousand at most.
 

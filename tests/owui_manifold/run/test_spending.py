@@ -249,6 +249,57 @@ async def test_rules_restrict_models_efforts_and_tools(
     assert told == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
 
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        (["gpt-6.1-*"], ""),
+        (["gpt5_*"], "gpt-6.1-sol is not available to you. You may use: gpt5_*."),
+        (["gpt-5.2"], "gpt-6.1-sol is not available to you. You may use: gpt-5.2."),
+    ],
+)
+async def test_agents_are_judged_and_counted_by_their_model(
+    limited: Pipe,
+    administration: Filter,
+    host: StandInHost,
+    allowed: list[str],
+    refused: str,
+) -> None:
+    """The name of an agent opens nothing, and closes nothing."""
+    limit(host, {"models": allowed, "money": 1000, "per": "month"})
+    body = chat("Hi", model="my_pipe.gpt5_function_calling")
+
+    told = errors(await chunks_of(limited, body, **NATIVE))
+
+    assert [split_id(sentence)[0] for sentence in told] == (
+        [refused] if refused else []
+    )
+    if not refused:
+        [row] = await counted(administration)
+        assert row.model == "gpt-6.1-sol"
+        assert row.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-research is not available to you"),
+        ({"tools": []}, "you may not use web search"),
+        ({"models": ["gpt-6.1-sol-research"]}, ""),
+    ],
+)
+async def test_research_is_a_model_of_its_own(
+    rule: Json, told: str, limited: Pipe, host: StandInHost, sim: Simulator
+) -> None:
+    """It costs many times as much."""
+    limit(host, rule)
+    body = {**chat("Hi"), "model": "my_pipe.gpt-6.1-sol-research"}
+
+    chunks = await chunks_of(limited, body, **NATIVE)
+
+    assert told in str(errors(chunks))
+    assert bool(errors(chunks)) == bool(told)
+
+
 async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:
     """What cannot be counted is not sent."""
     body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
