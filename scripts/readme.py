@@ -29,6 +29,7 @@ from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: 
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from shells.shell import PIPE_SHELL  # noqa: E402
 from shells.valve_messages import fault_advice  # noqa: E402
+from strategies.parameters import StrategySettings  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -82,6 +83,7 @@ def tables() -> dict[str, str]:
         "user-valves": valves_table(UserValves),
         "expert-settings": valves_table(ExpertSettings, "Key"),
         "web-search-options": valves_table(WebSearchOptions, "Key"),
+        "agent-parameters": valves_table(StrategySettings, "Key"),
         "agent-valves": valves_table(AgentValves),
         "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
         "sandbox-options": valves_table(SandboxOptions, "Key"),

@@ -75,7 +75,9 @@ def test_a_table_without_a_page_is_an_error(
     """A page that went away would take its table with it."""
     monkeypatch.setattr(readme, "DOCS", tmp_path)
 
-    with pytest.raises(ValueError, match="agent-expert-settings, agent-valves"):
+    with pytest.raises(
+        ValueError, match="agent-expert-settings, agent-parameters, agent-valves"
+    ):
         readme.main([])
 
 

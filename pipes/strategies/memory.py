@@ -91,12 +91,12 @@ def _parse_window(policy: str) -> int:
         return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
+            "The guide asks for the memory policy vector-db, which would need a "
+            "database that agents do not have here. An administrator has to choose "
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset names an unknown memory policy. An administrator has "
+        "The guide names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )

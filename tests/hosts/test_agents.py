@@ -231,12 +231,17 @@ async def test_a_workspace_model_is_an_agent_of_its_own(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Its system prompt is the instruction; its parameters hold."""
-    params = {"system": "You are the harbor master.", "reasoning_effort": "low"}
+    params = {
+        "system": "You are the harbor master.",
+        "reasoning_effort": "low",
+        "custom_params": {"maximum_iterations": "7"},
+    }
     async with workspace_model(admin, AGENT_MODEL, params) as model:
-        turn = await tab.send(model, "sim:agent-work weather?", body=USED)
+        turn = await tab.send(model, "sim:agent-steps weather?", body=USED)
 
     assert turn.error is None
-    last = chat_bodies(simulator)[-1]
+    *_, last = bodies = chat_bodies(simulator)
+    assert len(bodies) == 8
     assert last["model"] == "gpt-6.1-sol"
     assert last["reasoning"]["effort"] == "low"
     text = instructions_of(last)

@@ -417,7 +417,7 @@ async def test_tasks_go_to_a_small_model_in_the_hosts_own_form(
 async def test_switches_of_the_composer_hold_for_one_message(
     admin: User, tab: Tab, simulator: Simulator
 ) -> None:
-    """Each holds for the message that it is on for; the page is offered all three."""
+    """Each holds for the message that it is on for; the page is offered all of them."""
     async with switches(admin, CHAT) as model:
         [shown] = [row for row in await tab.user.models() if row["id"] == model]
         for on in ([], [EFFORT], list(SWITCHES)):

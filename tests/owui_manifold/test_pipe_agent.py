@@ -316,6 +316,44 @@ async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> 
     assert hidden == []
 
 
+@pytest.mark.parametrize(
+    ("stated", "stored", "rounds"),
+    [
+        ({"maximum_iterations": 2}, {}, 2),
+        ({"maximum_iterations": 9}, {}, 4),
+        ({"maximum_iterations": 9}, {"maximum_iterations": 9}, 9),
+        ({"maximum_iterations": "many"}, {}, 4),
+    ],
+    ids=["lowered", "raised by a caller", "raised by an administrator", "invalid"],
+)
+async def test_a_request_may_lower_limits(
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    stated: Json,
+    stored: Json,
+    rounds: int,
+) -> None:
+    """Only what an administrator stored with the model raises them."""
+    configure(pipe, maximum_iterations=4)
+    host.models.add(AGENT, "admin", custom_params=stored)
+    body = asked("sim:agent-steps", **stated)
+    await chunks_of(pipe, body, **given(Weather()))
+
+    assert len(sim.requests) == rounds + 1
+
+
+async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) -> None:
+    """As a system prompt may; the model stays the administrator's."""
+    body = asked("Hi", instruction="You sail.", prompt_policy_overrides="Be brief.")
+    await chunks_of(pipe, body, **given())
+
+    sent = sim.requests[-1].body
+    assert head(sent).startswith("You sail.")
+    assert head(sent).endswith("Be brief.")
+    assert sent["model"] == "gpt-6.1-sol"
+
+
 # ----------------------------------------------------------------- what is shown
 
 

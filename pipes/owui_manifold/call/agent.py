@@ -5,10 +5,14 @@ the model of AGENT_JSON, so its facts, limits and prices count. The switch "Agen
 composer makes an agent of the model that the chat has.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
+from openai_responses.json_input import JsonObject
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ResolvedModel,
@@ -28,6 +32,12 @@ _DISPLAY_NAMES: Mapping[str, str] = {
 """What the list of models shows, by the names in MODEL_ID."""
 
 _STRATEGY_OF_SWITCH = "gpt5_function_calling"
+
+COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
+"""What a request may lower, but raise only if an administrator allows it."""
+
+_CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+"""What a request may state: custom parameters of a model of the workspace."""
 
 
 class AgentMode(NamedTuple):
@@ -98,3 +108,38 @@ def _strategy_of(model: str) -> str:
     strategy, _, effort = model.partition("-")
     is_name = strategy in STRATEGY_NAMES and effort in ("", *REASONING_EFFORTS)
     return strategy if is_name else ""
+
+
+def stated_parameters(body: JsonObject) -> dict[str, Any]:
+    """Return the parameters of an agent that a request states, as far as they are valid."""
+    stated: dict[str, Any] = {}
+    for name in _CALLER_PARAMETERS:
+        if body.get(name) is None:
+            continue
+        try:
+            settings = StrategySettings.model_validate({name: body[name]})
+        except ValidationError:
+            continue
+        stated[name] = getattr(settings, name)
+    return stated
+
+
+def with_stated_parameters(
+    agent: AgentMode, stated: Mapping[str, Any], raisable: Collection[str]
+) -> AgentMode:
+    """Return an agent with what a request states.
+
+    Of the limits only the `raisable` ones can be higher than those of AGENT_JSON.
+    """
+    changes = dict(stated)
+    for name in COSTLY_PARAMETERS:
+        if name in changes and name not in raisable:
+            most = getattr(agent.parameters, name)
+            changes[name] = _lower_limit(changes[name], most)
+    return agent._replace(parameters=replace(agent.parameters, **changes))
+
+
+def _lower_limit(asked: float, most: float) -> float:
+    """Return the lower one of two limits, of which 0 is none."""
+    limits = [limit for limit in (asked, most) if limit > 0]
+    return min(limits, default=0)

@@ -11,6 +11,11 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_n
 from openai_responses.requests.parameters import ACCOUNT_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from openai_responses.tool_kinds import TOOL_KINDS
+from owui_manifold.call.agent import (
+    COSTLY_PARAMETERS,
+    stated_parameters,
+    with_stated_parameters,
+)
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.host.open_webui import administrator_params
@@ -37,6 +42,7 @@ _KNOWN_WORDS = {
     "reasoning.mode",
     "reasoning.context",
     *ACCOUNT_KEYS,
+    *COSTLY_PARAMETERS,
     *_tool_words(),
 }
 
@@ -55,8 +61,7 @@ class _Permission(NamedTuple):
 async def permitted_call(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller = call.caller
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    opened = _opened_for(call)
     is_limited = "max_output_tokens" not in opened
     max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
     may = _Permission(opened, max_tokens, {})
@@ -75,11 +80,37 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     return call._replace(body=body)
 
 
+async def permitted_agent(call: CheckedCall) -> CheckedCall:
+    """Return the call with what its caller may set of an agent.
+
+    A model of the workspace states it in its custom parameters.
+    """
+    if call.agent is None:
+        return call
+    stated = stated_parameters(call.body)
+    if not stated:
+        return call
+    stored = stated_parameters(await administrator_params(call.model_id))
+    raisable = _opened_for(call)
+    for name, value in stated.items():
+        if name in stored and stored[name] == value:
+            raisable.add(name)
+    agent = with_stated_parameters(call.agent, stated, raisable)
+    return call._replace(agent=agent)
+
+
 def opening_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
     return unknown_permissions(words, _KNOWN_WORDS, advice)
+
+
+def _opened_for(call: CheckedCall) -> set[str]:
+    """Return what `caller_may_set` opens for the caller."""
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    is_admin = call.caller.is_admin
+    return {_opened(word) for word in words if is_admin or ":" not in word}
 
 
 def _opened(word: str) -> str:

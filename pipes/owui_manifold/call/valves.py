@@ -163,7 +163,7 @@ class Valves(BaseModel):
     # Agents
     AGENT_JSON: str = _valve(
         "",
-        "A JSON object of what the agents do (docs/settings.md lists its keys): "
+        "A JSON object of what the agents do (docs/agent.md lists its keys): "
         '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
         "switch *Agent*, except for `model`.",
     )

@@ -23,9 +23,10 @@ from owui_manifold.prepare.hosted_tools import OfferedTools
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import valve_error
 from strategies.guard import GuardedTools
+from strategies.instructions import build_strategy_instructions
 from strategies.limits import build_budget, build_call_texts
 from strategies.memory import Message, apply_memory_policy, build_memory_items
-from strategies.policy import build_system_instruction, choose_style
+from strategies.policy import choose_style
 
 _TASK_LIST = (
     "- For work of several steps write the steps with `create_tasks` before the first "
@@ -65,10 +66,8 @@ def agent_instructions(
 ) -> str:
     """Return the instructions of an agent: who it is, what it does, the policies."""
     parameters = agent.parameters
-    texts = (parameters.guide.system_prompt, parameters.instruction, system_prompt)
-    base = "\n\n".join(text.strip() for text in texts if text.strip())
     style = choose_style(parameters.policy_style, model.family)
-    policy = build_system_instruction(base, parameters.prompt_policy_overrides, style)
+    policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if call.host.is_builtin(name)}
     return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))

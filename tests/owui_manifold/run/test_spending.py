@@ -250,6 +250,36 @@ async def test_rules_restrict_models_efforts_and_tools(
 
 
 @pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        (["gpt-6.1-*"], ""),
+        (["gpt5_*"], "gpt-6.1-sol is not available to you. You may use: gpt5_*."),
+        (["gpt-5.2"], "gpt-6.1-sol is not available to you. You may use: gpt-5.2."),
+    ],
+)
+async def test_agents_are_judged_and_counted_by_their_model(
+    limited: Pipe,
+    administration: Filter,
+    host: StandInHost,
+    allowed: list[str],
+    refused: str,
+) -> None:
+    """The name of an agent opens nothing, and closes nothing."""
+    limit(host, {"models": allowed, "money": 1000, "per": "month"})
+    body = chat("Hi", model="my_pipe.gpt5_function_calling")
+
+    told = errors(await chunks_of(limited, body, **NATIVE))
+
+    assert [split_id(sentence)[0] for sentence in told] == (
+        [refused] if refused else []
+    )
+    if not refused:
+        [row] = await counted(administration)
+        assert row.model == "gpt-6.1-sol"
+        assert row.requests == 1
+
+
+@pytest.mark.parametrize(
     ("rule", "told"),
     [
         ({"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-research is not available to you"),
