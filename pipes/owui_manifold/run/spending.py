@@ -23,12 +23,13 @@ def check_limits(prepared: PreparedRequest) -> None:
 
     Limits count the pro mode and research as models of their own.
     """
-    account = prepared.call.account
+    call = prepared.call
+    account = call.account
     request = prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
         model = f"{request.model}-pro" if is_pro else request.model
-        if prepared.call.model.research:
+        if call.model.research and not call.caller.task:
             model = f"{model}-research"
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
         refusal = account.limits.refusal(model, has_price)
