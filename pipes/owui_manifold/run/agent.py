@@ -145,7 +145,7 @@ async def run_agent(
     rounds = run_rounds(
         prepared.request,
         MergingProvider(attempts),
-        _without_people(toolset, spending),
+        without_people(toolset, spending),
         spending,
     )
     texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
@@ -199,7 +199,7 @@ def _report_stop(
         connections.do_later(emit(chunk["event"]))
 
 
-def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
+def without_people(toolset: Toolset, spending: Spending) -> Toolset:
     """Return tools that count no time while a person decides."""
     approver = toolset.approver
     ask = approver.ask
