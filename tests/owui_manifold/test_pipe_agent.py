@@ -21,6 +21,7 @@ from calls.outcomes import (
 from calls.sample import IDS, TOOL, USER, chat
 from calls.turns import row_of
 from openai_responses.items import message_text
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
@@ -384,6 +385,36 @@ async def test_hidden_texts_are_sent_again_in_the_next_turn(
 
     assert "That needs a tool." in str(before.body["input"])
     assert "That needs a tool." in str(sim.requests[-1].body["input"])
+
+
+async def test_thoughts_in_tags_are_hidden_and_sent_again(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The model gets its own bytes, unless a person edited the answer (R14)."""
+    configure(pipe, emit_intermediate_thoughts=False)
+    first = await chunks_of(pipe, asked("sim:agent-tags"), **given())
+    body = chat("sim:agent-tags", stored(first), "Thanks.", model=AGENT)
+    await chunks_of(pipe, body, **given(message_id="m-2"))
+
+    assert "I know this." not in json.dumps(first)
+    assert strip_markers(grown(first)).strip() == "It is `408 m`."
+    answers = [i for i in sim.requests[-1].body["input"] if i["role"] == "assistant"]
+    assert [message_text(item) for item in answers] == [
+        "<think>I know this.</think>\n\nIt is `408 m`."
+    ]
+
+
+async def test_a_whole_answer_has_no_hidden_texts(pipe: Pipe) -> None:
+    """With and without a chat."""
+    configure(pipe, emit_intermediate_thoughts=False)
+    page = await result_of(pipe, asked("sim:remarks"), **given(Weather()))
+    tools = given(Weather())["__tools__"]
+    client = {"__user__": USER, "__metadata__": {"user_id": "user-1"}}
+    plain = await result_of(pipe, asked("sim:remarks"), **client, __tools__=tools)
+
+    for whole in (page, plain):
+        assert "That needs a tool." not in json.dumps(whole)
+        assert "It said: Rain" in whole["choices"][0]["message"]["content"]
 
 
 @pytest.mark.parametrize("scenario", ["failed", "drop"])
