@@ -387,18 +387,21 @@ async def test_hidden_texts_are_sent_again_in_the_next_turn(
     assert "That needs a tool." in str(sim.requests[-1].body["input"])
 
 
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
 async def test_thoughts_in_tags_are_hidden_and_sent_again(
-    pipe: Pipe, sim: Simulator
+    pipe: Pipe, sim: Simulator, model: str
 ) -> None:
     """The model gets its own bytes, unless a person edited the answer (R14)."""
-    configure(pipe, emit_intermediate_thoughts=False)
+    configure(pipe, model=model, emit_intermediate_thoughts=False)
     first = await chunks_of(pipe, asked("sim:agent-tags"), **given())
     body = chat("sim:agent-tags", stored(first), "Thanks.", model=AGENT)
     await chunks_of(pipe, body, **given(message_id="m-2"))
 
     assert "I know this." not in json.dumps(first)
     assert strip_markers(grown(first)).strip() == "It is `408 m`."
-    answers = [i for i in sim.requests[-1].body["input"] if i["role"] == "assistant"]
+    answers = [
+        i for i in sim.requests[-1].body["input"] if i.get("role") == "assistant"
+    ]
     assert [message_text(item) for item in answers] == [
         "<think>I know this.</think>\n\nIt is `408 m`."
     ]
