@@ -16029,6 +16029,24 @@ def _parse_spans(text: str) -> list[_TextSpan]:
     return _ThinkTagParser().feed(text, at_end=True)
 
 
+class AnswerText:
+    """A text that comes in pieces, without what stands in think tags (R14)."""
+
+    def __init__(self) -> None:
+        """Begin outside of any tag."""
+        self._parser = _ThinkTagParser()
+        self._has_text = False
+
+    def feed(self, text: str, *, at_end: bool = False) -> str:
+        """Return what is certain now; blank lines before the answer are no part of it."""
+        spans = self._parser.feed(text, at_end=at_end)
+        answer = "".join(span.text for span in spans if not span.is_thought)
+        if not self._has_text:
+            answer = answer.lstrip()
+        self._has_text = self._has_text or bool(answer)
+        return answer
+
+
 @dataclass(slots=True)
 class _ShownPart:
     """A part of a message, with an index and an id of its own."""
@@ -18486,6 +18504,82 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.pictures
+#
+# The pictures of own tools that the model sees, while Open WebUI runs its tools.
+#
+# Open WebUI stores a picture as a file and sends back the text of an output alone. The
+# agent that is called again would continue without the picture, and its request would
+# begin differently from the one before, which costs the prompt cache.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_OUTPUTS = 1000
+_MAX_CHARACTERS = 96 * 1024 * 1024
+"""Of all outputs; those of one answer have at most a quarter of it."""
+
+
+class _SeenOutput(NamedTuple):
+    """An output with pictures; `size` counts the characters of their addresses."""
+
+    chat: str
+    call_id: str
+    output: list[Item]
+    size: int
+
+
+class PictureMemory:
+    """Outputs with pictures of answers that are not complete, oldest first.
+
+    If there are too many, the oldest go: their answers continue with the text alone, as
+    they do after a restart of the server.
+    """
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._outputs: list[_SeenOutput] = []
+        self._lock = Lock()
+        """Requests are prepared in threads."""
+
+    def keep(self, chat: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures; `chat` names the user too."""
+        output = item.get("output")
+        if not chat or not isinstance(output, list):
+            return
+        size = sum(len(str(part.get("image_url", ""))) for part in output)
+        if not size:
+            return
+        with self._lock:
+            self._outputs.append(
+                _SeenOutput(chat, str(item.get("call_id")), output, size)
+            )
+            total = sum(kept.size for kept in self._outputs)
+            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
+                total -= self._outputs.pop(0).size
+
+    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
+        """Return the items of a chat with the pictures in the outputs of its calls."""
+        with self._lock:
+            outputs = {
+                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
+            }
+        return [_with_output(item, outputs) for item in items]
+
+    def forget(self, chat: str) -> None:
+        """Drop what a chat has, once its answer is complete."""
+        with self._lock:
+            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+
+
+def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
+    """Return the output of a call as the model saw it; other items as they are."""
+    output = outputs.get(str(item.get("call_id")))
+    if output is None or not is_call_output(item):
+        return item
+    return {**item, "output": output}
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.events
 #
 # What an agent reports in addition to the events of its runs.
@@ -18754,6 +18848,8 @@ class AgentRequest(NamedTuple):
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
+    pictures: PictureMemory | None = None
+    """What the model saw in earlier rounds of this answer."""
 
     @property
     def sign(self) -> Sign:
@@ -19703,6 +19799,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     system_text, items, cut_note = _build_history(
         messages, origin, earlier, request.sign
     )
+    if request.pictures:
+        items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
@@ -20462,6 +20560,8 @@ class _Agent:
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
+                if self._request.pictures:
+                    self._request.pictures.keep(self._request.chat, event.item)
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -20618,6 +20718,8 @@ async def run_agent(
             yield event
     finally:
         if agent is None or agent.is_over:
+            if request.pictures:
+                request.pictures.forget(request.chat)
             request.on_end(_build_metadata(request, spending, kind))
 
 
@@ -22062,6 +22164,7 @@ class AgentInput(NamedTuple):
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
+    pictures: PictureMemory | None = None
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -22108,6 +22211,7 @@ def build_agent_request(
         on_end=log_metadata,
         user_id=question.caller.user_id,
         repairs=question.repairs,
+        pictures=question.pictures,
     )
 
 
@@ -22926,6 +23030,7 @@ class Pipeline:
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
+        self._pictures = PictureMemory()
         self._shown_notices = hourly_texts()
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
@@ -22986,6 +23091,7 @@ class Pipeline:
             notices=self._find_notices(usable, expert, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
+            pictures=self._pictures,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:

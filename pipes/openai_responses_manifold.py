@@ -18310,6 +18310,403 @@ class _MergedCalls:
 
 
 # --------------------------------------------------------------------------------------
+# strategies.thoughts
+#
+# Converts run events so that thoughts are shown as reasoning, or left out.
+#
+# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
+# Whether a round calls tools is known only when a call arrives:
+#
+#     text of a round       thoughts are shown             thoughts are not shown
+#     before a call         shown; becomes a thought       held back; dropped when a
+#                           when a call arrives            call arrives, else shown
+#     after a call          a thought                      dropped
+#     phase commentary      a thought; the last one also   dropped, unless there is no
+#                           the answer if there is none    other answer
+#     phase final_answer    as before a call               shown
+#     no tools offered      shown                          shown
+#
+# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
+# message.
+# --------------------------------------------------------------------------------------
+
+
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+
+
+class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
+    is_thought: bool
+    text: str
+
+
+class _ThinkTagParser:
+    """Splits a text that comes in pieces at its think tags."""
+
+    def __init__(self) -> None:
+        self._is_thought = False
+        self._previous = ""
+        self._held = ""
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        """Return the spans that are certain now; the end of a text is certain."""
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
+
+
+def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
+    return _ThinkTagParser().feed(text, at_end=True)
+
+
+class AnswerText:
+    """A text that comes in pieces, without what stands in think tags (R14)."""
+
+    def __init__(self) -> None:
+        """Begin outside of any tag."""
+        self._parser = _ThinkTagParser()
+        self._has_text = False
+
+    def feed(self, text: str, *, at_end: bool = False) -> str:
+        """Return what is certain now; blank lines before the answer are no part of it."""
+        spans = self._parser.feed(text, at_end=at_end)
+        answer = "".join(span.text for span in spans if not span.is_thought)
+        if not self._has_text:
+            answer = answer.lstrip()
+        self._has_text = self._has_text or bool(answer)
+        return answer
+
+
+@dataclass(slots=True)
+class _ShownPart:
+    """A part of a message, with an index and an id of its own."""
+
+    index: int
+    id: str
+    is_thought: bool
+    text: str = ""
+
+    def start_event(self) -> ItemAdded:
+        return ItemAdded(self.index, self._item("in_progress", ""))
+
+    def add_text(self, text: str) -> TextDelta:
+        self.text += text
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
+
+    def end_event(self) -> ItemDone:
+        """Return the end event, which contains the type and the whole text again."""
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+
+    def events(self, text: str) -> Iterator[RunEvent]:
+        """Yield the whole part at once."""
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
+    def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
+        if self.is_thought:
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+
+
+class _MessageParts:
+    """Shows a message as thoughts and answer texts.
+
+    Text that is held back waits for `release` or `become_thought`.
+    """
+
+    def __init__(
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
+    ) -> None:
+        """Take the message as it begins; with `emits` thoughts are shown."""
+        self.is_thought = is_thought
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
+        self._item = item
+        self._new_index = new_index
+        self._shows_thoughts = emits
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
+        self._is_complete = False
+
+    @property
+    def text(self) -> str:
+        """The text shown as the answer, joined as the host joins it."""
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether any part of the message was shown."""
+        return bool(self._parts)
+
+    def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what can be shown after more text has come."""
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        """Yield text that could have been the beginning of a tag."""
+        yield from self._show_spans(self._parser.feed("", at_end=True))
+
+    def end(self, item: Item) -> Iterator[RunEvent]:
+        """Yield the end of the message; `item` is the complete one."""
+        self._item = item
+        self._is_complete = True
+        yield from self.close()
+        yield from self._end_last()
+
+    def become_thought(self) -> Iterator[RunEvent]:
+        """Turn the shown text into a thought: its round calls a tool."""
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
+
+    def release(self) -> Iterator[RunEvent]:
+        """Yield what was held back."""
+        held = self._held
+        self.is_held = False
+        self._held = []
+        yield from self._show_spans(held)
+        yield from self.close()
+        if self._is_complete:
+            yield from self._end_last()
+
+    def repeat_as_answer(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought again, as the answer."""
+        text = _answer_text(self._item)
+        if text and not self.text:
+            yield from self._add_part(is_thought=False).events(text)
+
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
+        for span in spans:
+            is_thought = span.is_thought or self.is_thought
+            if self.is_held:
+                self._held.append(span)
+            elif self._shows_thoughts or not is_thought:
+                yield from self._show(span.text, is_thought)
+
+    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.is_thought is not is_thought:
+            text = text.lstrip()  # blank lines between a thought and an answer
+            if not text:
+                return
+            if last:
+                yield last.end_event()
+            last = self._add_part(is_thought)
+            yield last.start_event()
+        yield last.add_text(text)
+
+    def _add_part(self, is_thought: bool) -> _ShownPart:
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
+
+    def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last part; a message in one part ends unchanged."""
+        if not self._parts:
+            return
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
+            yield ItemDone(last.index, self._item)
+        else:
+            yield last.end_event()
+
+
+class ThoughtFilter:
+    """Shows one run, over all its rounds, under its own indexes."""
+
+    def __init__(self, *, emits: bool) -> None:
+        """With `emits` thoughts are shown."""
+        self._shows_thoughts = emits
+        self._may_call = False
+        self._has_called = False
+        self._has_thought = False
+        self._next = 0
+        self._indexes: dict[int, int] = {}
+        self._messages: dict[int, _MessageParts] = {}
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._may_call = may_call
+        self._has_called = False
+        self._has_thought = False
+        self._messages = {}
+
+    def get_text(self, index: int) -> str:
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
+
+    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
+                pass  # the ended item has it again
+            case Status() | HiddenMessage():
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._close()
+                yield event
+            case _:
+                yield from self._show_other(event)
+
+    def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought to which details can be attached."""
+        index = self._new_index()
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+
+    def _start_message(self, item: Item) -> _MessageParts:
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
+        )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
+        return message
+
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
+        if isinstance(event, ItemAdded) and is_call(event.item):
+            yield from self._show_call(event.item)
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
+            self._has_thought = True
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Turn the texts of this round into thoughts, because it calls a tool.
+
+        A round without text gets a thought of ours.
+        """
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
+        for message in messages:
+            yield from message.become_thought()
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
+        messages = list(self._messages.values())
+        has_answer = any(not message.is_commentary for message in messages)
+        for message in messages:
+            if not message.is_held:
+                yield from message.close()
+            elif not (self._has_called or (message.is_commentary and has_answer)):
+                yield from message.release()
+        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+            yield from messages[-1].repeat_as_answer()
+
+    def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
+        self._next += 1
+        return index
+
+
+def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer of a round without calls: no thoughts, no commentary."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if not is_commentary(item)]
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.uploads
 #
 # Which files were uploaded lately, so that a chat uploads each of them once.
@@ -23332,6 +23729,267 @@ def log_metadata(
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.run.agent
+#
+# An agent's answer: rounds of the loop, until the question is answered.
+#
+# A round is a response of the model with its calls. The tools and their approvals are
+# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
+# is the clock, which stands still while people decide, what is shown between the tools,
+# and `execution_metadata` at the end.
+# --------------------------------------------------------------------------------------
+
+
+_STOPPED = Ending("cancelled")
+
+
+def hides_thoughts(call: CheckedCall) -> bool:
+    """Say whether an agent answers that shows nothing but its answer."""
+    agent = call.agent
+    return agent is not None and not agent.parameters.emit_intermediate_thoughts
+
+
+class IntermediateTexts:
+    """Decides what is shown of the texts of an agent.
+
+    The answer is the text of the round that calls no tool. If the others are not shown,
+    text that may become one of them is held back until that is known: a model that names
+    the phase of its messages says it at their beginning, with others a call tells. What
+    is hidden is sent to the model again.
+    """
+
+    def __init__(self, *, are_shown: bool) -> None:
+        """Start before the first round."""
+        self._are_shown = are_shown
+        self._may_call = False
+        self._has_called = False
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+        self._hidden: list[Item] = []
+
+    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event; rounds themselves are not."""
+        match event:
+            case RoundStarted():
+                self._may_call = event.may_call
+                self._has_called = False
+                self._has_answer = False
+            case RoundDone():
+                return
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone():
+                yield from self._release()
+                yield event
+            case RunDone():
+                yield from self._release()
+                yield event._replace(output=self._shown_items(event.output))
+            case _ if not self._hold(event):
+                yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden."""
+        if not isinstance(event, ItemEvent):
+            return False
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        messages = list(self._held.values())
+        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield messages that are complete as hidden ones."""
+        for index in list(indexes):
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                self._hidden.append(last.item)
+                yield HiddenMessage(index, last.item)
+
+    def _shown_items(self, output: Sequence[Item]) -> tuple[Item, ...]:
+        """Return the output of a run without what is hidden."""
+        hidden = {id(item) for item in self._hidden}
+        return tuple(item for item in output if id(item) not in hidden)
+
+
+class TaggedThoughts:
+    """Leaves out what an answer says in think tags, which policies can ask for.
+
+    The model gets its own text again: a record holds it.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first message."""
+        self._texts: dict[int, AnswerText] = {}
+
+    def strip(self, event: CitedEvent) -> Iterator[CitedEvent]:
+        """Yield an event without thoughts."""
+        match event:
+            case TextDelta(kind="text"):
+                growing = self._texts.setdefault(event.output_index, AnswerText())
+                yield event._replace(text=growing.feed(event.text))
+            case ItemDone() if event.output_index in self._texts:
+                growing = self._texts.pop(event.output_index)
+                rest = growing.feed("", at_end=True)
+                yield TextDelta(event.output_index, "text", 0, rest)
+                shown = AnswerText().feed(event.shown, at_end=True)
+                yield event._replace(shown=shown)
+            case _:
+                yield event
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    """Say whether the events are those of commentary."""
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+async def run_agent(
+    prepared: PreparedRequest,
+    toolset: Toolset,
+    limits: Limits,
+    connections: Connections,
+) -> RunEvents:
+    """Run round after round; ends with exactly one RunDone, which says what they took.
+
+    Of an answer that is stopped the log and the page are told, too.
+    """
+    spending = Spending(toolset.budget)
+    attempts = Attempts(prepared.call.endpoint, connections, limits)
+    rounds = run_rounds(
+        prepared.request,
+        MergingProvider(attempts),
+        without_people(toolset, spending),
+        spending,
+    )
+    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
+    has_ended = False
+    try:
+        async with aclosing(_shown_events(rounds, texts)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    has_ended = True
+                    yield event._replace(work=_work(spending))
+                else:
+                    yield event
+    finally:
+        if not has_ended:
+            _report_stop(prepared, spending, connections)
+
+
+async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
+    """Yield what people see of the rounds."""
+    async with aclosing(rounds) as events:
+        async for event in events:
+            for shown in texts.show(event):
+                yield shown
+
+
+def _work(spending: Spending) -> RunWork:
+    return RunWork(spending.rounds, spending.calls, spending.seconds)
+
+
+def _report_stop(
+    prepared: PreparedRequest, spending: Spending, connections: Connections
+) -> None:
+    """Tell the log and the page what an answer took that is stopped.
+
+    Nothing is awaited here, because the run is being closed.
+    """
+    work = _work(spending)
+    ended = RunDone(
+        _STOPPED,
+        usage=spending.usage,
+        usages=tuple(spending.usages),
+        work=work,
+    )
+    call = prepared.call
+    metadata = log_metadata(prepared, ended, work)
+    if not call.config.shows_cost:
+        metadata = metadata._replace(price=0.0)
+    emit = page_emitter(call.caller, call.host)
+    if emit:
+        chunk = closing_chunk(metadata.describe(), metadata.wire())
+        connections.do_later(emit(chunk["event"]))
+
+
+def without_people(toolset: Toolset, spending: Spending) -> Toolset:
+    """Return tools that count no time while a person decides."""
+    approver = toolset.approver
+    ask = approver.ask
+    if ask:
+        approver = replace(approver, ask=_pausing_ask(ask, spending))
+    return toolset._replace(
+        tools=_PausingTools(toolset.tools, spending), approver=approver
+    )
+
+
+def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
+    """Return the way to ask a person that counts no time meanwhile."""
+
+    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        with spending.pause():
+            return await ask(call_id, name, arguments)
+
+    return pausing_ask
+
+
+class _PausingTools:
+    """Tools whose time does not count where it is a person's."""
+
+    def __init__(self, tools: CallableTools, spending: Spending) -> None:
+        self._tools = tools
+        self._spending = spending
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool."""
+        if not self._tools.is_interactive(name):
+            return await self._tools.call(name, arguments)
+        with self._spending.pause():
+            return await self._tools.call(name, arguments)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.run.silence
 #
 # Status lines that apply only while an answer is awaited: a silence, a new attempt.
@@ -23405,226 +24063,6 @@ class WaitingLines:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.run.agent
-#
-# An agent's answer: rounds of the loop, until the question is answered.
-#
-# A round is a response of the model with its calls. The tools and their approvals are
-# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-# is the clock, which stands still while people decide, what is shown between the tools,
-# and `execution_metadata` at the end.
-# --------------------------------------------------------------------------------------
-
-
-_STOPPED = Ending("cancelled")
-
-
-class IntermediateTexts:
-    """Decides what is shown of the texts of an agent.
-
-    The answer is the text of the round that calls no tool. If the others are not shown,
-    text that may become one of them is held back until that is known: a model that names
-    the phase of its messages says it at their beginning, with others a call tells. What
-    is hidden is sent to the model again.
-    """
-
-    def __init__(self, *, are_shown: bool) -> None:
-        """Start before the first round."""
-        self._are_shown = are_shown
-        self._may_call = False
-        self._has_called = False
-        self._has_answer = False
-        self._held: dict[int, list[RunEvent]] = {}
-        """The events of each message that is held back, by its index."""
-
-    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
-        """Yield what is shown of an event; rounds themselves are not."""
-        match event:
-            case RoundStarted():
-                self._may_call = event.may_call
-                self._has_called = False
-                self._has_answer = False
-            case RoundDone():
-                return
-            case _ if self._are_shown:
-                yield event
-            case ItemAdded() if is_call(event.item):
-                self._has_called = True
-                yield from self._hide(self._held)
-                yield event
-            case ItemAdded() if event.item.get("phase") == "final_answer":
-                self._has_answer = True
-                yield from self._hide(self._held)
-                yield event
-            case ResponseDone() | RunDone():
-                yield from self._release()
-                yield event
-            case _ if not self._hold(event):
-                yield event
-
-    def _hold(self, event: RunEvent) -> bool:
-        """Hold an event back if it belongs to a message that may be hidden."""
-        if not isinstance(event, ItemEvent):
-            return False
-        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
-        if begins and self._may_call:
-            self._held[event.output_index] = []
-        if event.output_index not in self._held:
-            return False
-        self._held[event.output_index].append(event)
-        return True
-
-    def _release(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a response.
-
-        Commentary is the answer only if there is no other.
-        """
-        messages = list(self._held.values())
-        self._has_answer |= not all(map(_is_commentary_message, messages))
-        for index, events in list(self._held.items()):
-            is_step = _is_commentary_message(events) and self._has_answer
-            if self._has_called or is_step:
-                yield from self._hide([index])
-            else:
-                yield from events
-        self._held = {}
-
-    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield messages that are complete as hidden ones."""
-        for index in list(indexes):
-            last = self._held[index][-1]
-            if isinstance(last, ItemDone):
-                del self._held[index]
-                yield HiddenMessage(index, last.item)
-
-
-def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
-    """Say whether the events are those of commentary."""
-    first = events[0]
-    return isinstance(first, ItemAdded) and is_commentary(first.item)
-
-
-async def run_agent(
-    prepared: PreparedRequest,
-    agent: AgentMode,
-    toolset: Toolset,
-    limits: Limits,
-    connections: Connections,
-) -> RunEvents:
-    """Run round after round; ends with exactly one RunDone, which says what they took.
-
-    Of an answer that is stopped the log and the page are told, too.
-    """
-    spending = Spending(toolset.budget)
-    attempts = Attempts(prepared.call.endpoint, connections, limits)
-    rounds = run_rounds(
-        prepared.request,
-        MergingProvider(attempts),
-        _without_people(toolset, spending),
-        spending,
-    )
-    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
-    has_ended = False
-    try:
-        async with aclosing(_shown_events(rounds, texts)) as events:
-            async for event in events:
-                if isinstance(event, RunDone):
-                    has_ended = True
-                    yield event._replace(work=_work(spending))
-                else:
-                    yield event
-    finally:
-        if not has_ended:
-            _report_stop(prepared, spending, connections)
-
-
-async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
-    """Yield what people see of the rounds."""
-    async with aclosing(rounds) as events:
-        async for event in events:
-            for shown in texts.show(event):
-                yield shown
-
-
-def _work(spending: Spending) -> RunWork:
-    return RunWork(spending.rounds, spending.calls, spending.seconds)
-
-
-def _report_stop(
-    prepared: PreparedRequest, spending: Spending, connections: Connections
-) -> None:
-    """Tell the log and the page what an answer took that is stopped.
-
-    Nothing is awaited here, because the run is being closed.
-    """
-    work = _work(spending)
-    ended = RunDone(
-        _STOPPED,
-        usage=spending.usage,
-        usages=tuple(spending.usages),
-        work=work,
-    )
-    call = prepared.call
-    metadata = log_metadata(prepared, ended, work)
-    if not call.config.shows_cost:
-        metadata = metadata._replace(price=0.0)
-    emit = page_emitter(call.caller, call.host)
-    if emit:
-        chunk = closing_chunk(metadata.describe(), metadata.wire())
-        connections.do_later(emit(chunk["event"]))
-
-
-def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
-    """Return tools that count no time while a person decides."""
-    approver = toolset.approver
-    ask = approver.ask
-    if ask:
-        approver = replace(approver, ask=_pausing_ask(ask, spending))
-    return toolset._replace(
-        tools=_PausingTools(toolset.tools, spending), approver=approver
-    )
-
-
-def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
-    """Return the way to ask a person that counts no time meanwhile."""
-
-    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        with spending.pause():
-            return await ask(call_id, name, arguments)
-
-    return pausing_ask
-
-
-class _PausingTools:
-    """Tools whose time does not count where it is a person's."""
-
-    def __init__(self, tools: CallableTools, spending: Spending) -> None:
-        self._tools = tools
-        self._spending = spending
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool."""
-        if not self._tools.is_interactive(name):
-            return await self._tools.call(name, arguments)
-        with self._spending.pause():
-            return await self._tools.call(name, arguments)
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.run.spending
 #
 # What the administration's filter gets to know of each run: events and usage.
@@ -23636,12 +24074,13 @@ def check_limits(prepared: PreparedRequest) -> None:
 
     Limits count the pro mode and research as models of their own.
     """
-    account = prepared.call.account
+    call = prepared.call
+    account = call.account
     request = prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
         model = f"{request.model}-pro" if is_pro else request.model
-        if prepared.call.model.research:
+        if call.model.research and not call.caller.task:
             model = f"{model}-research"
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
         refusal = account.limits.refusal(model, has_price)
@@ -23671,7 +24110,7 @@ def _run(
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, call.agent, toolset, limits, connections)
+        return run_agent(prepared, toolset, limits, connections)
     return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
@@ -24317,6 +24756,7 @@ class _Answer:
         patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
         self._artifacts = ArtifactStore(call, connections, patience)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        self._tags = TaggedThoughts() if hides_thoughts(call) else None
         self._records = _answer_records(prepared)
 
     async def shown(self, event: RunEvent) -> list[AnswerEvent]:
@@ -24331,9 +24771,12 @@ class _Answer:
 
     def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
+        cited: Iterable[CitedEvent] = (event,)
         if self._prepared.call.caller.host_reads:
-            return self._citations.feed(event)
-        return (event,)
+            cited = self._citations.feed(event)
+        if self._tags is None:
+            return cited
+        return chain.from_iterable(map(self._tags.strip, cited))
 
     def _without_reason(self, event: RunEvent) -> RunEvent:
         """Log what happens before an answer; return the event as people see it."""
@@ -24378,7 +24821,7 @@ def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=prepared.cites,
+        cites=prepared.cites or hides_thoughts(call),
         carrier=writer.carrier if writer else "details",
         sign=prepared.keys.sign if prepared.keys else None,
     )
