@@ -24,26 +24,30 @@ class AnswerFigures(NamedTuple):
     """How full the model's context window is, in percent; 0 if unknown."""
     usage_note: str = ""
     """What explains a large number of tokens."""
+    failed_attempts: int = 0
+    """How often the request was sent in vain, if it was sent again; else 0."""
 
 
 def closing_line(figures: AnswerFigures) -> str:
-    """Return the line: time, rounds, tokens and cost, as far as they are known.
+    """Return the line: time, tokens and cost, then the rest, as far as it is known.
 
-    A phone shows about 40 characters, so the usage note is the last.
+    A phone shows about 40 characters.
     """
-    word = "Interrupted after" if figures.is_failure else "Finished in"
-    parts = [f"{word} {_duration(figures.seconds)}"]
+    parts = [_beginning(figures)]
+    if figures.usage:
+        parts.append(f"{figures.usage.total:,} tokens")
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
     if figures.rounds:
         parts.append(plural(figures.rounds, "round"))
     if figures.tool_calls:
         parts.append(plural(figures.tool_calls, "tool call"))
-    if figures.usage:
-        parts.append(_tokens(figures.usage))
+    cached_share = _cached_share(figures.usage)
+    if cached_share:
+        parts.append(f"{cached_share} % of the input cached")
     if figures.window_share > _NOTABLE_SHARE:
         parts.append(f"context {figures.window_share} % full")
-    if figures.cost is not None:
-        parts.append(format_money(figures.cost))
-    if figures.notes:
+    if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
     if figures.usage_note:
         parts.append(figures.usage_note)
@@ -52,6 +56,14 @@ def closing_line(figures: AnswerFigures) -> str:
 
 _NOTABLE_SHARE = 50
 """Until then a chat can go on for long, and nobody needs to know."""
+
+
+def _beginning(figures: AnswerFigures) -> str:
+    """Return how an answer ended, and what that took."""
+    if figures.failed_attempts:
+        return f"Failed after {plural(figures.failed_attempts, 'attempt')}"
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    return f"{word} {_duration(figures.seconds)}"
 
 
 def _duration(seconds: float) -> str:
@@ -65,8 +77,8 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
+def _cached_share(usage: Usage | None) -> int:
+    """Return how much of a run's input was cached, in percent."""
+    if usage is None or not usage.input:
+        return 0
+    return 100 * usage.cached // usage.input

@@ -94,7 +94,10 @@ class UsageAllowance(Protocol):
         """Return the effort to send instead of one that is not allowed, or empty."""
 
     def notices(self) -> Sequence[str]:
-        """Return the lines that stand above an answer."""
+        """Return the lines about what is left, if a rule wants them shown."""
+
+    def complaints(self) -> Sequence[str]:
+        """Return what is wrong with the rules, for administrators alone."""
 
     def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
         """Return the lines that answer `/usage`; None for other texts."""

@@ -15,7 +15,7 @@ TEMPORARY: Json = {
     "__user__": USER,
     "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
 }
-_CLOSING = ("Finished in ", "Interrupted after ")
+_CLOSING = ("Finished in ", "Interrupted after ", "Failed after ")
 _ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 

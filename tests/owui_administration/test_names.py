@@ -33,7 +33,7 @@ async def told(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
         model="gpt-5.2",
         base_url="https://a.example/v1",
     )
-    return (await made.begin(facts)).limits.notices()
+    return (await made.begin(facts)).limits.complaints()
 
 
 def ruled(endpoints: str = "", *rules: Any) -> Filter:

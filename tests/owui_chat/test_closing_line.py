@@ -32,15 +32,20 @@ def test_duration_is_in_the_units_that_people_use(seconds: float, said: str) -> 
     [
         (
             AnswerFigures(3, usage=USED),
-            "Finished in 3 s · 4,560 tokens, 77 % of the input cached",
+            "Finished in 3 s · 4,560 tokens · 77 % of the input cached",
         ),
         (
             AnswerFigures(3, usage=Usage(input=10, output=5, total=15)),
             "Finished in 3 s · 15 tokens",
         ),
         (
-            AnswerFigures(3, rounds=2, tool_calls=1),
-            "Finished in 3 s · 2 rounds · 1 tool call",
+            AnswerFigures(3, rounds=2, tool_calls=1, usage=USED, cost=0.0123),
+            "Finished in 3 s · 4,560 tokens · $0.012 · 2 rounds · 1 tool call"
+            " · 77 % of the input cached",
+        ),
+        (
+            AnswerFigures(9, is_failure=True, notes=2, failed_attempts=3),
+            "Failed after 3 attempts",
         ),
         (AnswerFigures(3, is_failure=True), "Interrupted after 3 s"),
         (AnswerFigures(3, cost=0.0), "Finished in 3 s · $0"),

@@ -98,6 +98,14 @@ async def test_a_user_chooses_to_see_the_cost(
     assert ("cost" in usage) is shown
 
 
+async def test_administrators_see_the_cost(pipe: Pipe) -> None:
+    """They pay; SHOW_COST is about the others."""
+    admin = {**USER, "role": "admin"}
+    [line] = closings(await chunks_of(pipe, chat("Hi"), **asked_by(admin)))
+
+    assert "$" in line
+
+
 async def test_user_chooses_the_service_tier_where_allowed(
     pipe: Pipe, sim: Simulator
 ) -> None:

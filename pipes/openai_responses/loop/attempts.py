@@ -312,7 +312,8 @@ class Attempts:
             return repaired, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
+        sentence = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(sentence, is_retry=True), wait
 
     def _may_leave_flex(self, error: ApiError) -> bool:
         """Say whether the standard tier may answer what the flex tier cannot."""

@@ -42,11 +42,13 @@ class Status(NamedTuple):
     """A status line for the person who waits.
 
     `trial` is the repair that is tried after a refusal. `reason` is for the log.
+    `is_retry` says that the same request failed and is sent again.
     """
 
     sentence: str
     trial: Trial | None = None
     reason: str = ""
+    is_retry: bool = False
 
 
 class Trace(NamedTuple):

@@ -99,6 +99,7 @@ class NativeRenderer:
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._notes = 0
+        self._retries = 0
         self._host_indexes: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -118,6 +119,7 @@ class NativeRenderer:
             case Marker():
                 self._next_marker = event.text
             case ToolOutput():
+                self._retries = 0
                 yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
@@ -142,6 +144,8 @@ class NativeRenderer:
             case Status():
                 if event.sentence:
                     self._notes += 1
+                if event.is_retry:
+                    self._retries += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self.shown.add_record(event, self._index_of(event))
@@ -216,10 +220,19 @@ class NativeRenderer:
             notes=self._notes,
             window_share=event.window_share,
             usage_note=event.usage_note,
+            failed_attempts=self._failed_attempts(event),
         )
+
+    def _failed_attempts(self, event: RunDone) -> int:
+        """Return how often the last request was sent in vain; 0 if it was not retried."""
+        if not event.ending.is_failure or not self._retries:
+            return 0
+        return self._retries + 1
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
+        if item_type(event.item) == "message":
+            self._retries = 0  # an attempt succeeded
         self._host_indexes[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))

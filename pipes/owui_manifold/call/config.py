@@ -135,7 +135,7 @@ def read_config(
         service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
         tool_kinds=tool_kinds,
         replaces_search=is_mapped and "web_search" in tool_kinds,
-        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
+        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         agent=agent.parameters,

@@ -72,8 +72,9 @@ class Valves(BaseModel):
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and in its usage: tokens, "
-        "web searches and Python's containers only.",
+        "Show users the cost of an answer in its last status line and in its usage: "
+        "tokens, web searches and Python's containers only. Administrators always see "
+        "it, unless their own settings say otherwise.",
     )
 
     # Key and server

@@ -38,17 +38,23 @@ async def _legacy_notice(call: CheckedCall) -> str:
     return notice if is_shown else ""
 
 
-def _valve_notices(call: CheckedCall) -> list[str]:
-    """Log errors in valves; return the notices for this chat.
+def _valve_complaints(call: CheckedCall) -> list[str]:
+    """Log errors in valves; return those that leave something out, the worst last.
 
-    Only administrators see any. What is left out or asked about because of an error is
-    shown at every answer; what only has no effect is mentioned once in the log and once
-    in a chat.
+    Administrators see them at every answer, nobody else does. An unreadable rule for
+    approvals is the worst; `Config.problems` begins with it.
     """
-    servers = call.config.remote
-    complaints = (*servers.complaints, *call.config.problems)
+    complaints = (*call.config.problems, *call.config.remote.complaints)
     for complaint in complaints:
         call.log.warn(complaint)
+    if not call.caller.is_admin:
+        return []
+    return list(reversed(complaints))
+
+
+def _valve_notes(call: CheckedCall) -> list[str]:
+    """Return what has no effect in valves: once in the log, once for administrators."""
+    servers = call.config.remote
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
@@ -59,10 +65,7 @@ def _valve_notices(call: CheckedCall) -> list[str]:
         image,
         unused_search_budget(call.config, call.model),
     )
-    notes = [note for note in every_note if note and _is_first_notice(call, note)]
-    if not call.caller.is_admin:
-        return notes
-    return [*complaints, *notes]
+    return [note for note in every_note if note and _is_first_notice(call, note)]
 
 
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
@@ -71,8 +74,13 @@ def _is_first_notice(call: CheckedCall, notice: str) -> bool:
     return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
-def _refusal_notice(call: CheckedCall) -> str:
-    """Return the notice about a user's own settings without effect, once each."""
+def refusal_notice(call: CheckedCall) -> str:
+    """Return the notice about a user's own settings without effect, once each.
+
+    It stands above the last line of the answer, which tells more.
+    """
+    if call.caller.task:
+        return ""
     if not call.caller.host_reads:  # no page shows it
         return ""
     user = call.caller.user_id
@@ -87,13 +95,19 @@ def _refusal_notice(call: CheckedCall) -> str:
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the notices to show; tasks have none."""
+    """Return the notices to show behind the answer's last line; tasks have none.
+
+    The page shows only the last one, so that is the worst.
+    """
     call = prepared.call
     if call.caller.task:
         return []
-    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
-    notices.append(await _legacy_notice(call))
+    notices = [*_valve_notes(call), await _legacy_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
-    return list(filter(None, [*notices, *prepared.notices]))
+    notices.append(retirement_notice(call.chosen_model, utc_today(), call.model))
+    notices += prepared.notices
+    if call.account:
+        notices += call.account.limits.complaints()
+    notices += _valve_complaints(call)
+    return [notice for notice in notices if notice]

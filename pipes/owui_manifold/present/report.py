@@ -123,7 +123,13 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return the note that tools explain many input tokens of a chat's first answer."""
+    """Return the note that tools explain many input tokens of a chat's first answer.
+
+    Only administrators can do something about it, and read it once in a chat.
+    """
+    call = prepared.call
+    if not call.caller.is_admin:
+        return ""
     request = prepared.request
     usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
@@ -133,6 +139,8 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    if not call.capabilities.first_time(f"tools of {call.caller.chat_id}"):
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"

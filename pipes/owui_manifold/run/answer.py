@@ -21,7 +21,7 @@ from owui_manifold.prepare.request import (
     is_as_configured,
     repair_scope,
 )
-from owui_manifold.present.notices import notices_of
+from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.agent import TaggedThoughts, hides_thoughts
 from owui_manifold.run.silence import WaitingLines
@@ -71,6 +71,9 @@ async def answer_events(
             if isinstance(event, RunDone):
                 if event.ending.is_failure:
                     uploads.forget()
+                refusal = refusal_notice(call)
+                if refusal:
+                    yield Status(refusal)
                 yield report_end(prepared, event)
                 for notice in await notices_of(prepared):
                     yield Status(notice)
@@ -116,7 +119,7 @@ class _Answer:
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
         call.log.warn(f"{event.sentence} {reason}".strip())
-        return Status(event.sentence)
+        return Status(event.sentence, is_retry=event.is_retry)
 
     async def _remember(self, confirmed: Sequence[Trial]) -> list[StoredRecord]:
         """Remember what made a request acceptable: for its chat, or for its server.

@@ -6,7 +6,7 @@ no event to yield. One timer serves a whole answer, however often the server spe
 
 import asyncio
 
-from openai_responses.loop.events import RunEvent, Status
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import status_chunk
 from owui_manifold.host.context import EventEmitter
@@ -32,6 +32,7 @@ class WaitingLines:
         self._due = _FIRST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
+        self._has_stored_line = False
 
     def set_waiting(self, is_waiting: bool) -> None:
         """Note whether the server is awaited from now on."""
@@ -59,11 +60,19 @@ class WaitingLines:
             self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
-        """Return what hides the last line, if `event` ends its wait."""
+        """Return what hides the last line, if `event` ends its wait.
+
+        At the end of an answer with stored lines its last line does that: the page would
+        draw an empty one as a bullet of the history.
+        """
         is_attempt = isinstance(event, Status) and not event.trial
         was_shown = self._is_shown
         self._is_shown = is_attempt
-        return [Status("")] if was_shown and not is_attempt else []
+        self._has_stored_line = self._has_stored_line or is_attempt
+        is_replaced = isinstance(event, RunDone) and self._has_stored_line
+        if is_attempt or is_replaced or not was_shown:
+            return []
+        return [Status("")]
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""

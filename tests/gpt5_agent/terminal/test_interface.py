@@ -101,7 +101,8 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
             "= Rain in Bern.\n",
             "[thinking]\n",
             "It rains.\n",
-            "[Finished in under a second · 2 rounds · 1 tool call · ",
+            "[Finished in under a second · ",
+            " · 2 rounds · 1 tool call",
             "[idle]\n> ",
         ):
             await desk.sees(text)

@@ -408,7 +408,7 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
 
     [line, _] = Page(lambda: 0.0).render(ended)
 
-    expected = f"· 15 tokens, 50 % of the input cached · $0.000012 · {usage_note}"
+    expected = f"· 15 tokens · $0.000012 · 50 % of the input cached · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)
 
 
@@ -421,6 +421,24 @@ def test_a_failed_answer_ends_its_notes() -> None:
     hidden = {"description": "", "done": True, "hidden": True}
     assert shown[1]["event"]["data"] == hidden
     assert shown[2] == status_chunk("Interrupted after under a second · 1 note")
+
+
+def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
+    """Those before an answer began, or before a tool was called, did succeed."""
+    retry = Status("Trying again in 3 s.", is_retry=True)
+    begun = run_of(message("1", "One"))[:-1]
+    ends = []
+    for events in ([retry, retry], [retry, *begun], [*begun, retry]):
+        view = Page(lambda: 0.0)
+        shown = [c for event in [*events, RunDone(CUT)] for c in view.render(event)]
+        statuses = [c["event"]["data"] for c in shown if "event" in c]
+        ends.append(statuses[-1]["description"])
+
+    assert ends == [
+        "Failed after 3 attempts",
+        "Interrupted after under a second · 1 note",
+        "Failed after 2 attempts",
+    ]
 
 
 def test_calls_that_the_host_will_run_are_no_end() -> None:

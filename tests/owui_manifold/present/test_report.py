@@ -13,6 +13,7 @@ from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Usage
+from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
@@ -149,16 +150,29 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     used = Usage(20_000, 5, 20_005)
     ended = RunDone(COMPLETED, used, usages=(used,), output=(message("1", "Hello."),))
 
-    async def remark(*said: str, offered: int = 28, usage: Usage = used) -> str:
-        call = call_of(chat(*said, tools=tools[:offered]), valves)
+    capabilities = AccountCapabilities()
+
+    async def remark(
+        *said: str,
+        offered: int = 28,
+        usage: Usage = used,
+        chat_id: str = "c-1",
+        is_admin: bool = True,
+    ) -> str:
+        caller = Caller(MODEL, "user-1", chat_id, "m-1", is_admin=is_admin)
+        call = call_of(chat(*said, tools=tools[:offered]), valves, caller)
+        call = call._replace(capabilities=capabilities)
         end = ended._replace(usage=usage)
         return report_end(await build_chat_request(call), end).usage_note
 
+    assert await remark(DIARY, is_admin=False) == ""
     told = await remark(DIARY)
     assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", told)
-    assert "about 1,500 tokens" in await remark(DIARY, usage=Usage(1500, 5, 1505))
-    assert await remark(DIARY, "Yes.", "And?") == ""
-    assert await remark(DIARY, offered=1) == ""
+    assert await remark(DIARY) == ""
+    small = await remark(DIARY, usage=Usage(1500, 5, 1505), chat_id="c-2")
+    assert "about 1,500 tokens" in small
+    assert await remark(DIARY, "Yes.", "And?", chat_id="c-3") == ""
+    assert await remark(DIARY, offered=1, chat_id="c-4") == ""
 
 
 @pytest.mark.parametrize(

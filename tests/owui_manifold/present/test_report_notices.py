@@ -7,6 +7,7 @@ import pytest
 
 from calls.outcomes import chunks_of, errors, host_events, statuses
 from calls.sample import IDS, TOOL, USER, chat
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 
@@ -84,7 +85,7 @@ async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> 
     pipe.valves = pipe.valves.model_copy(update=wrong)
     told = {"version": 99}
 
-    first, second, third = await lines(pipe, openai_responses=told)
+    third, second, first = await lines(pipe, openai_responses=told)
 
     assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
     assert second.startswith("The switches next to the chat input have no effect: ")
@@ -141,6 +142,34 @@ async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
     assert notice.startswith("USER_MAY_CHANGE contains unknown names: efort")
+
+
+async def test_unreadable_rule_for_approvals_is_the_last_line(pipe: Pipe) -> None:
+    """No milder notice hides it: the page shows the last one."""
+    wrong = {
+        "TOOL_APPROVAL": "delete_*:ask",
+        "USER_MAY_CHANGE": "efort",
+        "REMOTE_MCP_SERVERS_JSON": "{",
+        "MODEL_OVERRIDES_JSON": '{"gpt-5.6-sol": {"shutdown": "2026-01-01"}}',
+    }
+    pipe.valves = pipe.valves.model_copy(update=wrong)
+
+    told = await lines(pipe)
+
+    assert len(told) > 3
+    assert told[-1].startswith("TOOL_APPROVAL contains 'delete_*:ask'")
+
+
+async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
+    """It is told once, above what the answer took."""
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "nothing"})
+    user = {**USER, "valves": UserValves(VERBOSITY="low")}
+    given = {"__user__": user, "__metadata__": IDS}
+    shown = host_events(await chunks_of(pipe, chat("Hi"), **given), "status")
+
+    refused, finished = [line["description"] for line in shown]
+    assert refused.startswith("No effect, because only administrators may change it")
+    assert finished.startswith("Finished in")
 
 
 async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
