@@ -37,6 +37,7 @@ from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.views import page_view, stream_view, whole_result
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
+    command_task_text,
     is_check_command,
     last_user_text,
     run_diagnostics,
@@ -161,6 +162,9 @@ class Pipe:
 
     async def _task_text(self, call: CheckedCall) -> str:
         """Return a task's text; without access to TASK_MODEL the chat's model writes it."""
+        known_text = command_task_text(call)
+        if known_text is not None:
+            return known_text
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)

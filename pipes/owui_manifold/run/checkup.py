@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    value_at,
+)
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
@@ -205,9 +211,39 @@ class _Diagnostics:
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
+_CHECK = "/check"
+_CHECK_TITLE = '{"title": "Setup check"}'
+"""In the form that the host reads."""
+_TASKS_ABOUT_ANSWERS = frozenset(
+    {"title_generation", "tags_generation", "follow_up_generation"}
+)
+
+
 def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    return call.caller.is_admin and last_user_text(call) == "/check"
+    return call.caller.is_admin and last_user_text(call) == _CHECK
+
+
+def command_task_text(call: CheckedCall) -> str | None:
+    """Return what answers a task about the answer to a command; None for other tasks.
+
+    Nobody pays for the title of a `/check` or `/usage`. Without a text the host takes
+    the command as the title, and leaves out tags and follow-ups. The chat itself is in
+    the host's `task_body`; the task's prompt quotes it, but anybody can write a quote.
+    """
+    if call.caller.task not in _TASKS_ABOUT_ANSWERS:
+        return None
+    messages = as_list(value_at(call.host.metadata, "task_body", "messages"))
+    asked = [as_mapping(item) for item in messages]
+    texts = [
+        message.get("content") for message in asked if message.get("role") == "user"
+    ]
+    command = as_text(texts[-1]).strip() if texts else ""
+    if command == _CHECK and call.caller.is_admin:
+        return _CHECK_TITLE if call.caller.task == "title_generation" else ""
+    if call.account and call.account.limits.usage_answer(command):
+        return ""
+    return None
 
 
 def last_user_text(call: CheckedCall) -> str:

@@ -273,3 +273,31 @@ async def test_filters_and_their_versions(host: StandInHost, sim: Simulator) -> 
     assert "❌ **Filters**: Their versions differ: P 1.0.0, " in text
     assert f"{title} is switched off: no limits apply." in text
     assert f"The id of {title} has to be openai_responses_administration" in text
+
+
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        ("title_generation", '{"title": "Setup check"}'),
+        ("tags_generation", ""),
+        ("follow_up_generation", ""),
+    ],
+)
+async def test_tasks_about_a_check_ask_no_model(
+    task: str, text: str, sim: Simulator
+) -> None:
+    """Nobody pays for the title of a check; of others' chats a model writes it."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    messages = [*chat("/check")["messages"], {"role": "assistant", "content": "Fine."}]
+    metadata = {"task_body": {"messages": messages}}
+    body = {**chat("Write it about the chat."), "stream": False}
+    admin = {**USER, "role": "admin"}
+
+    given: dict[str, Any] = {"__task__": task, "__metadata__": metadata}
+    result: Any = await pipe.pipe(body, __user__=admin, **given)
+
+    assert result["choices"][0]["message"]["content"] == text
+    assert sim.requests == []
+    await pipe.pipe(body, __user__=USER, **given)
+    assert len(sim.requests) == 1

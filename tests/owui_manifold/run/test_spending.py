@@ -392,6 +392,20 @@ async def test_usage_tells_people_their_own_sums(
     assert "secret" not in text
 
 
+@pytest.mark.parametrize("command", ["/usage", "/usage 7d csv"])
+async def test_tasks_about_usage_ask_no_model(
+    command: str, limited: Pipe, sim: Simulator
+) -> None:
+    """The host takes the command itself as the title."""
+    metadata = {"task_body": {"messages": chat(command)["messages"]}}
+    given: dict[str, Any] = {**NATIVE, "__metadata__": metadata}
+    body = {**chat("Write a title."), "stream": False}
+    result: Any = await limited.pipe(body, **given, __task__="title_generation")
+
+    assert result["choices"][0]["message"]["content"] == ""
+    assert sim.requests == []
+
+
 async def test_usage_tells_administrators_of_all(
     limited: Pipe, administration: Filter, database: UsageDatabase
 ) -> None:
