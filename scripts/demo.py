@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import release
+from demo_options import USUAL_PORT, build_demo_parser
 from hosts.people.client import Json, OpenWebUIError
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.servers.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
@@ -41,7 +42,6 @@ AGENT_TOOLS = {
     "TOOL_APPROVAL": "sandbox_fs_write=ask",
 }
 """What the agents may use with the simulator, for the words that the demo prints."""
-USUAL_PORT = 8080
 TICK_SECONDS = 0.5
 STOPPED = 130
 WAY_OUT = (
@@ -91,6 +91,7 @@ async def demo(options: argparse.Namespace) -> int:
                 for model in checked
             ]
             return max(exit_codes)
+        await admin.hide_changelog()
         chat_id = ""
         if options.tour and upstream.simulator:
             print("\nThe tour:")
@@ -244,29 +245,7 @@ async def until_stopped(options: argparse.Namespace) -> int:
 
 def read_options(arguments: list[str]) -> argparse.Namespace:
     """The command line, with a port that nobody listens on."""
-    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
-    parser.add_argument("--port", type=int, help=f"instead of {USUAL_PORT}")
-    parser.add_argument(
-        "--keep-data",
-        type=lambda given: Path(given).resolve(),
-        metavar="DIR",
-        help="keep chats and settings there; a second start goes on with them",
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="have one chat of two turns, say what was replayed, and exit 0 or 1",
-    )
-    parser.add_argument(
-        "--tour",
-        action="store_true",
-        help="send ten words into a chat, one after the other, and leave it there",
-    )
-    parser.add_argument(
-        "--agent",
-        action="store_true",
-        help="also start a Pipelines server with the agents, connected to Open WebUI",
-    )
+    parser = build_demo_parser()
     options = parser.parse_args(arguments)
     if options.port and not is_free(options.port):
         parser.error(f"somebody listens on port {options.port} already")

@@ -11,12 +11,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from debian import Package, install_missing
+from demo_options import DESCRIPTION, build_demo_parser
 from environment import Environment
 from installer import InstallationError
 from needs import VENV, interpreter_of, needs_of
@@ -27,6 +29,12 @@ PACKAGES_LOG = ROOT / ".venv/packages.log"
 
 def main(arguments: list[str]) -> int:
     """Set up, then become the script that was asked for."""
+    if arguments[:1] == ["demo.py"]:
+        # Both before anything is installed: people decide by it.
+        if {"-h", "--help"} & set(arguments):
+            build_demo_parser().print_help()
+            return 0
+        print(f"{textwrap.fill(DESCRIPTION, 79)}\n", file=sys.stderr)
     signal.signal(signal.SIGTERM, _leave)
     try:
         with only_one(ROOT / ".venv/setup.lock"):

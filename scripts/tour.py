@@ -23,6 +23,7 @@ class Tools:
         return f"20.5 °C at {city}, measured at 13:40."
 '''
 TURN_SECONDS = 120
+TITLE = "A tour of the pipe"
 
 
 class Word(NamedTuple):
@@ -92,7 +93,7 @@ async def install_lake(admin: User, grants: Json) -> None:
 
 
 async def take_tour(admin: User, model: str, say: Callable[[str], None] = print) -> str:
-    """Send every word into one chat; return its id. The chat stays."""
+    """Send every word into one chat; return its id. The chat stays, with a title."""
     chat_id: str | None = None
     async with Tab(admin) as tab:
         for word in WORDS:
@@ -105,4 +106,7 @@ async def take_tour(admin: User, model: str, say: Callable[[str], None] = print)
                 body={"tool_ids": [LAKE]},
             )
             chat_id = turn.chat_id
-    return chat_id or ""
+    if not chat_id:
+        return ""
+    await admin.call("POST", f"/api/v1/chats/{chat_id}", {"chat": {"title": TITLE}})
+    return chat_id

@@ -3,6 +3,7 @@
 import io
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -375,3 +376,26 @@ async def test_missing_databases_fail_with_what_to_install(
     with pytest.raises(DatabaseMissingError, match="apt-get install postgresql redis"):
         async with lent_redis():
             pass
+
+
+def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
+    """It runs where there is neither an environment nor a network."""
+    scripts = tmp_path / "scripts"
+    shutil.copytree(SCRIPTS, scripts)
+
+    done = subprocess.run(
+        [shutil.which("bash") or "", str(scripts / "demo"), "--help"],
+        env={
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "NO_UV": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--keep-data" in done.stdout
+    assert "takes a minute" in done.stdout
+    assert not (tmp_path / ".venv").exists()

@@ -1,5 +1,8 @@
 """The words that the demo prints."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 import tour
@@ -40,3 +43,44 @@ def test_the_simulator_lists_what_it_can_do(
     printed = capsys.readouterr().out
     assert all(f"{one.name} " in printed for one in ALL_SCENARIOS)
     assert all(f"``{name}" in printed for name in NAMES)
+
+
+class Server:
+    """Takes what an administrator asks for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    async def call(self, method: str, path: str, form: dict[str, object]) -> None:
+        """Note a request."""
+        self.asked.append((method, path, str(form)))
+
+
+class ToldTab:
+    """A tab in which every answer is there at once."""
+
+    def __init__(self, _admin: object) -> None:
+        """Need no server."""
+
+    async def __aenter__(self) -> "ToldTab":
+        """Connect to nothing."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close nothing."""
+
+    async def send(self, *_: object, **__: object) -> SimpleNamespace:
+        """Answer a word."""
+        return SimpleNamespace(chat_id="c-1")
+
+
+@pytest.mark.asyncio
+async def test_chat_of_the_tour_has_a_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator writes none that anybody would recognize."""
+    monkeypatch.setattr(tour, "Tab", ToldTab)
+    server: Any = Server()
+
+    assert await tour.take_tour(server, "m", say=print) == "c-1"
+
+    title = str({"chat": {"title": "A tour of the pipe"}})
+    assert server.asked == [("POST", "/api/v1/chats/c-1", title)]

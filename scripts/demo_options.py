@@ -1,0 +1,47 @@
+"""The command line of `scripts/demo`, which is also shown where nothing is installed.
+
+It imports the standard library alone.
+"""
+
+import argparse
+from pathlib import Path
+
+USUAL_PORT = 8080
+DESCRIPTION = (
+    "A real Open WebUI on this machine with the pipe in it. With OPENAI_API_KEY in the "
+    "environment the pipe talks to OpenAI, without it to a simulator. The first start "
+    "takes a minute or two: it downloads Open WebUI (270 MB, 0.9 GB on disk). Later "
+    "starts take about half a minute."
+)
+
+
+def build_demo_parser() -> argparse.ArgumentParser:
+    """Return what reads the command line of the demo."""
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=DESCRIPTION)
+    parser.add_argument("--port", type=int, help=f"instead of {USUAL_PORT}")
+    parser.add_argument(
+        "--keep-data",
+        type=_absolute_path,
+        metavar="DIR",
+        help="keep chats and settings there; a second start goes on with them",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="have one chat of two turns, say what was replayed, and exit 0 or 1",
+    )
+    parser.add_argument(
+        "--tour",
+        action="store_true",
+        help="send ten words into a chat, one after the other, and leave it there",
+    )
+    parser.add_argument(
+        "--agent",
+        action="store_true",
+        help="also start a Pipelines server with the agents, connected to Open WebUI",
+    )
+    return parser
+
+
+def _absolute_path(text: str) -> Path:
+    return Path(text).resolve()
