@@ -138,3 +138,8 @@ def test_efforts_are_drawn_as_a_menu() -> None:
     drawn = effort.Filter.UserValves.model_json_schema()["properties"]["EFFORT"]
 
     assert (drawn["type"], tuple(drawn["enum"])) == ("string", MENU)
+
+
+def test_python_switch_differs_from_the_hosts() -> None:
+    """Both stand in one menu."""
+    assert "Code Interpreter runs it in the browser" in (code_interpreter.__doc__ or "")

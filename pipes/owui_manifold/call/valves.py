@@ -340,10 +340,13 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model generate images.")
+    IMAGE_GENERATION: _Choice = _valve(
+        "inherit", "Let the model generate images (if allowed)."
+    )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
-        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
+        "inherit",
+        "`flex` is cheaper and slower, `fast` and `ultrafast` cost more (if allowed).",
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
@@ -353,7 +356,7 @@ class UserValves(BaseModel):
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if allowed. It pays for your chats.",
+        "Your own key for OpenAI (if allowed). It pays for your chats.",
         secret=True,
         max_length=2000,
     )

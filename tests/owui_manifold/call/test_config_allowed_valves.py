@@ -88,3 +88,15 @@ def test_unknown_word_changes_nothing_and_is_reported() -> None:
     assert left("efort, summary") == {"summary"}
     for good in ("", "all", "nothing", "effort , SUMMARY"):
         assert problems(good) == ()
+
+
+def test_settings_that_need_a_permission_say_so() -> None:
+    """Whoever changes one without effect has read that it may have none."""
+    refused = read_config(Valves(), {"valves": ALL, "role": "user"}).refused
+
+    said = {
+        name
+        for name, field in UserValves.model_fields.items()
+        if "(if allowed)" in (field.description or "")
+    }
+    assert said == set(refused)
