@@ -18,6 +18,7 @@ RELEASE = ROOT / "release"
 sys.path[:0] = [str(ROOT / "pipes")]
 
 from releasing.contents import PIPE_ID, READABLE, check_release  # noqa: E402 - the path
+from releasing.download_page import PAGE, download_page  # noqa: E402 - the path
 from releasing.packed import PackedError, read_packed, unpack  # noqa: E402 - the path
 
 
@@ -50,9 +51,17 @@ def write(folder: Path) -> None:
 def check(folder: Path) -> int:
     """Say what is wrong with the files of a release."""
     complaints = list(check_release(folder))
+    if not complaints and not _is_page_current(folder):
+        complaints.append(f"{PAGE} does not describe these files.")
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0
+
+
+def _is_page_current(folder: Path) -> bool:
+    """Say whether the page about the files is that of these files."""
+    page = folder / PAGE
+    return page.exists() and page.read_text("utf-8") == download_page(folder)
 
 
 def verify(packed: Path) -> int:

@@ -1,5 +1,6 @@
 """The files that people download: what is in them, and how they are checked."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from releasing.contents import (
     READABLE,
     packed_name,
 )
+from releasing.download_page import PAGE, download_page
 from releasing.files import SWITCHES, release_files
 from releasing.imports import describe, frontmatter, models_file
 from releasing.packed import PackedError, pack, unpack
@@ -47,6 +49,7 @@ def folder(files: dict[str, str], tmp_path: Path) -> Path:
     """The files of a release, written."""
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / PAGE).write_text(download_page(tmp_path), "utf-8")
     return tmp_path
 
 
@@ -239,6 +242,7 @@ CONTRADICTIONS = {
     "version": (FUNCTIONS, "version: 1.0.0", "version: 0.9", "several versions: 0.9"),
     "switch": (FUNCTIONS, '"openai_responses_effort"', '"x"', "name the switches"),
     "prefix": (MODELS, '"id": "openai_responses.', '"id": "other.', "is not one of"),
+    "digest": (PAGE, f"  {MODELS}", f"0  {MODELS}", "does not describe these files"),
     "form": (MODELS, '"meta"', '"mata"', "cannot be read"),
 }
 
@@ -256,6 +260,19 @@ def test_check_names_what_contradicts(
 
     assert release.check(folder) == 1
     assert complaint in capsys.readouterr().err
+
+
+def test_page_names_every_file_with_its_digest(folder: Path) -> None:
+    """In the form that `sha256sum --check` reads."""
+    page = (folder / PAGE).read_text("utf-8")
+
+    for file in folder.iterdir():
+        if file.name != PAGE:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            assert f"\n{digest}  {file.name}\n" in page
+            assert f"| [`{file.name}`]({file.name}) | " in page
+            assert f" | {file.stat().st_size:,} |" in page
+    assert "](../CHANGELOG.md#100---2026-11-22)" in page
 
 
 def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:

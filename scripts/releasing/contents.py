@@ -60,12 +60,12 @@ def _check_contents(folder: Path, functions: list[dict[str, Any]]) -> Iterator[s
         file = folder / packed_name(function_id)
         if contents.get(function_id) != file.read_text("utf-8"):
             yield f"The function {function_id} to import is not {file.name}."
-    versions = {_version_of(content) for content in contents.values()}
+    versions = {version_of(content) for content in contents.values()}
     if len(versions) > 1:
         yield f"The functions have several versions: {', '.join(sorted(versions))}."
 
 
-def _version_of(content: str) -> str:
+def version_of(content: str) -> str:
     """Return the value of the frontmatter's version."""
     return content.partition("\nversion: ")[2].partition("\n")[0]
 

@@ -14,6 +14,7 @@ from releasing.contents import (
     READABLE,
     packed_name,
 )
+from releasing.download_page import PAGE, download_page
 from releasing.imports import functions_file, models_file
 from releasing.packed import pack
 from shells.valve_words import comma_list
@@ -32,6 +33,7 @@ def write_release(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for name, text in release_files().items():
         (folder / name).write_text(text, "utf-8")
+    (folder / PAGE).write_text(download_page(folder), "utf-8")
 
 
 def release_files() -> dict[str, str]:
