@@ -3719,6 +3719,10 @@ class EventWords(NamedTuple):
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
+    @property
+    def problems(self) -> Sequence[str]:
+        """What is wrong with the rules, for administrators; empty texts say nothing."""
+
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
@@ -3758,6 +3762,15 @@ class EndpointQueue(Protocol):
         """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
+class EndpointTrial(NamedTuple):
+    """One entry of ENDPOINTS_JSON, to be tried out."""
+
+    model: str
+    """One of those that it is for."""
+    endpoints: EndpointQueue
+    """It alone."""
+
+
 class CallAccount(Protocol):
     """Decides about one call of the pipe, and counts its usage."""
 
@@ -3768,6 +3781,12 @@ class CallAccount(Protocol):
     @property
     def endpoints(self) -> EndpointQueue | None:
         """Where it is answered; None if the valves of the pipe decide."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> Sequence[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model.
+
+        It is the first of `models` that the entry is for, or the first of all.
+        """
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
@@ -4092,6 +4111,22 @@ def _is_down(kind: str, code: str | None, status: int) -> bool:
         return False
     is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
     return is_failing or status in (401, 429) or status >= 500
+
+
+def endpoint_trials(
+    text: str, base_url: str, models: Sequence[str]
+) -> list[EndpointTrial]:
+    """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
+    trials: list[EndpointTrial] = []
+    for entry in read_endpoints(text) or ():
+        fitting = [
+            model
+            for model in models
+            if entry.is_for(entry.groups, {model, resolve_model(model).id})
+        ]
+        chosen = next(iter([*fitting, *models]), "")
+        trials.append(EndpointTrial(chosen, EndpointChoice([entry], base_url, {})))
+    return trials
 
 
 async def choose_endpoints(
@@ -4591,7 +4626,7 @@ class UserLimits:
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
-        `model` is the API's name, with `-pro` for the mode.
+        `model` is the API's name, with `-pro` for the mode and `-research` for research.
         """
         if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
@@ -5160,6 +5195,13 @@ class Account(NamedTuple):
     tokens: EntraTokens
     endpoints: EndpointChoice | None = None
     """None where the valves of the pipe say where it is answered."""
+    endpoints_text: str = ""
+    """ENDPOINTS_JSON."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> list[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model."""
+        base_url = self.limits.facts["base_url"]
+        return endpoint_trials(self.endpoints_text, base_url, models)
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
@@ -5264,6 +5306,15 @@ def agent_names(
         return None
     model_id = str(model.get("id"))
     return model_id, model_id.split(".", 1)[-1]
+
+
+def is_legacy(metadata: JsonObject) -> bool:
+    """Say whether the host chooses the tools of a chat in a request of its own.
+
+    That is a task of the same model, for which the host calls no filter
+    (utils/middleware.py:1044 of 0.12.4).
+    """
+    return bool(value_at(metadata, "params", "function_calling") == "legacy")
 
 
 _FLAG = TypeAdapter(bool)
@@ -5402,6 +5453,10 @@ _NO_STREAM = (
     "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
 )
+_LEGACY = (
+    "Your usage is limited, and with Function Calling set to Legacy a part of this "
+    "model's usage is not counted. Set it to Native in the chat's controls."
+)
 
 
 EventEmitter = Callable[[JsonObject], Awaitable[object]]
@@ -5456,14 +5511,16 @@ class Filter:
         if limits.is_admin:
             unknown_names = await self._names.problem(rules, entries)
             limits.problems = (*limits.problems, unknown_names)
-        return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
+        telemetry = Telemetry(facts, self._words)
+        return Account(limits, telemetry, self._tokens, endpoints, entries)
 
-    async def inlet(
+    async def inlet(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
         body: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
         __request__: HostRequest | None = None,
+        __metadata__: JsonObject | None = None,
         __id__: str = _FILTER_ID,
         __event_emitter__: EventEmitter | None = None,
     ) -> JsonObject:
@@ -5485,6 +5542,8 @@ class Filter:
         refusal = limits.refusal(model_id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
+        if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
+            refusal = _LEGACY
         if refusal:
             # An inlet that raises ends the question: Open WebUI shows the text in the
             # chat.

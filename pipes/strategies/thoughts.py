@@ -107,6 +107,24 @@ def _parse_spans(text: str) -> list[_TextSpan]:
     return _ThinkTagParser().feed(text, at_end=True)
 
 
+class AnswerText:
+    """A text that comes in pieces, without what stands in think tags (R14)."""
+
+    def __init__(self) -> None:
+        """Begin outside of any tag."""
+        self._parser = _ThinkTagParser()
+        self._has_text = False
+
+    def feed(self, text: str, *, at_end: bool = False) -> str:
+        """Return what is certain now; blank lines before the answer are no part of it."""
+        spans = self._parser.feed(text, at_end=at_end)
+        answer = "".join(span.text for span in spans if not span.is_thought)
+        if not self._has_text:
+            answer = answer.lstrip()
+        self._has_text = self._has_text or bool(answer)
+        return answer
+
+
 @dataclass(slots=True)
 class _ShownPart:
     """A part of a message, with an index and an id of its own."""

@@ -94,7 +94,7 @@ async def test_both_strategies_are_listed(
 
 
 async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
-    """A tool that fails is not called twice; the next turn sends all of it again."""
+    """A tool that fails is not called twice; the next turn sends all of it again (R21)."""
     first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
     second = await tab.send(
         AGENT_MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED
@@ -134,7 +134,7 @@ async def test_hidden_steps_keep_the_prefix(
 async def test_the_limit_of_rounds_ends_in_an_answer(
     tab: Tab, simulator: Simulator
 ) -> None:
-    """The model hears of it, and answers without tools."""
+    """The model hears of it, and answers without tools (R10)."""
     turn = await tab.send(AGENT_MODEL, "sim:agent-steps weather?", body=USED)
 
     assert turn.error is None
@@ -162,7 +162,7 @@ async def test_approvals_are_those_of_the_page(
     asks: int,
     told: str,
 ) -> None:
-    """One question a call that may be made, none with full access in the chat.
+    """One question a call that may be made, none with full access in the chat (R33).
 
     The second call of the broken tool is not put to the person if the first one failed.
     """

@@ -21,6 +21,7 @@ from calls.outcomes import (
 from calls.sample import IDS, TOOL, USER, chat
 from calls.turns import row_of
 from openai_responses.items import message_text
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
@@ -118,7 +119,7 @@ def metadata_of(chunks: list[Json]) -> list[Json]:
 async def test_a_strategy_is_a_model_with_policies(
     pipe: Pipe, sim: Simulator, model: str
 ) -> None:
-    """The model of AGENT_JSON answers; the policies follow the system prompt."""
+    """The model of AGENT_JSON answers; the policies follow the system prompt (R7)."""
     configure(pipe, model="gpt-5.2", instruction="You know the lake.")
     body = asked("Hi", model)
     body["messages"].insert(0, {"role": "system", "content": "Answer in French."})
@@ -150,7 +151,7 @@ async def test_a_plain_model_gets_no_policies(pipe: Pipe, sim: Simulator) -> Non
 
 
 async def test_titles_of_an_agents_chat_are_tasks(pipe: Pipe, sim: Simulator) -> None:
-    """Without policies, and by the model for tasks."""
+    """Without policies, and by the model for tasks (R28)."""
     await result_of(pipe, asked("Hi"), **given(), __task__="title_generation")
 
     sent = sim.requests[-1].body
@@ -180,7 +181,7 @@ async def test_rounds_and_calls_stand_in_the_last_line(pipe: Pipe) -> None:
 
 
 async def test_a_limit_of_rounds_ends_in_an_answer(pipe: Pipe, sim: Simulator) -> None:
-    """The last calls hear of it; then the model answers without tools."""
+    """The last calls hear of it; then the model answers without tools (R10)."""
     configure(pipe, maximum_iterations=3)
     tool = Weather()
     chunks = await chunks_of(pipe, asked("sim:agent-steps"), **given(tool))
@@ -223,7 +224,7 @@ async def test_calls_are_limited_by_the_valve(pipe: Pipe, sim: Simulator) -> Non
 
 
 async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
-    """With the same arguments; the model gets the fixed texts, and no exception's."""
+    """With the same arguments; the model gets the fixed texts, and no exception's (R21)."""
     tool = Weather(fails=True)
     chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
 
@@ -244,7 +245,7 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
 async def test_what_cannot_be_called_is_not(
     pipe: Pipe, sim: Simulator, scenario: str, told: str
 ) -> None:
-    """It fails closed, and the model can correct itself."""
+    """It fails closed, and the model can correct itself (R18)."""
     tool = Weather()
     await chunks_of(pipe, asked(f"sim:{scenario}"), **given(tool))
 
@@ -361,7 +362,7 @@ async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) ->
 async def test_texts_between_tools_are_shown_or_not(
     pipe: Pipe, sim: Simulator, shows: bool
 ) -> None:
-    """The model gets them again in both cases, in its own bytes."""
+    """The model gets them again in both cases, in its own bytes (R6)."""
     configure(pipe, emit_intermediate_thoughts=shows)
     first = await chunks_of(pipe, asked("sim:remarks"), **given(Weather()))
 
@@ -386,11 +387,44 @@ async def test_hidden_texts_are_sent_again_in_the_next_turn(
     assert "That needs a tool." in str(sim.requests[-1].body["input"])
 
 
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
+async def test_thoughts_in_tags_are_hidden_and_sent_again(
+    pipe: Pipe, sim: Simulator, model: str
+) -> None:
+    """The model gets its own bytes, unless a person edited the answer (R14)."""
+    configure(pipe, model=model, emit_intermediate_thoughts=False)
+    first = await chunks_of(pipe, asked("sim:agent-tags"), **given())
+    body = chat("sim:agent-tags", stored(first), "Thanks.", model=AGENT)
+    await chunks_of(pipe, body, **given(message_id="m-2"))
+
+    assert "I know this." not in json.dumps(first)
+    assert strip_markers(grown(first)).strip() == "It is `408 m`."
+    answers = [
+        i for i in sim.requests[-1].body["input"] if i.get("role") == "assistant"
+    ]
+    assert [message_text(item) for item in answers] == [
+        "<think>I know this.</think>\n\nIt is `408 m`."
+    ]
+
+
+async def test_a_whole_answer_has_no_hidden_texts(pipe: Pipe) -> None:
+    """With and without a chat."""
+    configure(pipe, emit_intermediate_thoughts=False)
+    page = await result_of(pipe, asked("sim:remarks"), **given(Weather()))
+    tools = given(Weather())["__tools__"]
+    client = {"__user__": USER, "__metadata__": {"user_id": "user-1"}}
+    plain = await result_of(pipe, asked("sim:remarks"), **client, __tools__=tools)
+
+    for whole in (page, plain):
+        assert "That needs a tool." not in json.dumps(whole)
+        assert "It said: Rain" in whole["choices"][0]["message"]["content"]
+
+
 @pytest.mark.parametrize("scenario", ["failed", "drop"])
 async def test_an_answer_that_failed_has_its_metadata(
     pipe: Pipe, scenario: str
 ) -> None:
-    """With how it ended."""
+    """With how it ended (R15)."""
     chunks = await chunks_of(pipe, asked(f"sim:{scenario}"), **given())
 
     assert errors(chunks)
@@ -399,7 +433,7 @@ async def test_an_answer_that_failed_has_its_metadata(
 
 
 async def test_a_whole_answer_has_its_metadata(pipe: Pipe) -> None:
-    """For clients without a stream, and for plain ones."""
+    """For clients without a stream, and for plain ones (R27)."""
     whole = await result_of(pipe, asked("Hi"), **given())
     plain = await chunks_of(pipe, asked("Hi"), __user__=USER, __metadata__={})
 
@@ -410,7 +444,7 @@ async def test_a_whole_answer_has_its_metadata(pipe: Pipe) -> None:
 
 
 async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
-    """Nothing more is asked of the server."""
+    """Nothing more is asked of the server (R15)."""
     told: list[Json] = []
 
     async def emit(event: Json) -> None:

@@ -48,7 +48,7 @@ VALID = [
 def test_each_parameter_is_read_from_json(
     name: str, value: object, read: object
 ) -> None:
-    """Numbers are moved into their range; the others have their defaults."""
+    """Numbers are moved into their range; the others have their defaults (R5)."""
     settings = StrategySettings.model_validate({name: value})
     given, default = settings.parameters(), StrategySettings().parameters()
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses.endings import Ending
-from openai_responses.items import is_call, is_commentary, item_type
+from openai_responses.items import Item, is_call, is_commentary, item_type
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import (
@@ -33,15 +33,27 @@ from openai_responses.loop.run import (
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import Ask, CallableTools, ToolResult, Toolset
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
+from openai_responses.transport.stream import (
+    ItemAdded,
+    ItemDone,
+    ItemEvent,
+    TextDelta,
+)
+from owui_chat.events import CitedEvent
 from owui_chat.render.chunks import closing_chunk
-from owui_manifold.call.agent import AgentMode
-from owui_manifold.call.context import page_emitter
+from owui_manifold.call.context import CheckedCall, page_emitter
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import log_metadata
 from strategies.merged_calls import MergingProvider
+from strategies.thoughts import AnswerText
 
 _STOPPED = Ending("cancelled")
+
+
+def hides_thoughts(call: CheckedCall) -> bool:
+    """Say whether an agent answers that shows nothing but its answer."""
+    agent = call.agent
+    return agent is not None and not agent.parameters.emit_intermediate_thoughts
 
 
 class IntermediateTexts:
@@ -61,6 +73,7 @@ class IntermediateTexts:
         self._has_answer = False
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
+        self._hidden: list[Item] = []
 
     def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
         """Yield what is shown of an event; rounds themselves are not."""
@@ -81,9 +94,12 @@ class IntermediateTexts:
                 self._has_answer = True
                 yield from self._hide(self._held)
                 yield event
-            case ResponseDone() | RunDone():
+            case ResponseDone():
                 yield from self._release()
                 yield event
+            case RunDone():
+                yield from self._release()
+                yield event._replace(output=self._shown_items(event.output))
             case _ if not self._hold(event):
                 yield event
 
@@ -120,7 +136,39 @@ class IntermediateTexts:
             last = self._held[index][-1]
             if isinstance(last, ItemDone):
                 del self._held[index]
+                self._hidden.append(last.item)
                 yield HiddenMessage(index, last.item)
+
+    def _shown_items(self, output: Sequence[Item]) -> tuple[Item, ...]:
+        """Return the output of a run without what is hidden."""
+        hidden = {id(item) for item in self._hidden}
+        return tuple(item for item in output if id(item) not in hidden)
+
+
+class TaggedThoughts:
+    """Leaves out what an answer says in think tags, which policies can ask for.
+
+    The model gets its own text again: a record holds it.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first message."""
+        self._texts: dict[int, AnswerText] = {}
+
+    def strip(self, event: CitedEvent) -> Iterator[CitedEvent]:
+        """Yield an event without thoughts."""
+        match event:
+            case TextDelta(kind="text"):
+                growing = self._texts.setdefault(event.output_index, AnswerText())
+                yield event._replace(text=growing.feed(event.text))
+            case ItemDone() if event.output_index in self._texts:
+                growing = self._texts.pop(event.output_index)
+                rest = growing.feed("", at_end=True)
+                yield TextDelta(event.output_index, "text", 0, rest)
+                shown = AnswerText().feed(event.shown, at_end=True)
+                yield event._replace(shown=shown)
+            case _:
+                yield event
 
 
 def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
@@ -131,7 +179,6 @@ def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
 
 async def run_agent(
     prepared: PreparedRequest,
-    agent: AgentMode,
     toolset: Toolset,
     limits: Limits,
     connections: Connections,
@@ -145,10 +192,10 @@ async def run_agent(
     rounds = run_rounds(
         prepared.request,
         MergingProvider(attempts),
-        _without_people(toolset, spending),
+        without_people(toolset, spending),
         spending,
     )
-    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
+    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
     has_ended = False
     try:
         async with aclosing(_shown_events(rounds, texts)) as events:
@@ -199,7 +246,7 @@ def _report_stop(
         connections.do_later(emit(chunk["event"]))
 
 
-def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
+def without_people(toolset: Toolset, spending: Spending) -> Toolset:
     """Return tools that count no time while a person decides."""
     approver = toolset.approver
     ask = approver.ask

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
+from itertools import chain
 
 from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -22,6 +23,7 @@ from owui_manifold.prepare.request import (
 )
 from owui_manifold.present.notices import notices_of
 from owui_manifold.present.report import report_end, report_request
+from owui_manifold.run.agent import TaggedThoughts, hides_thoughts
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
@@ -85,6 +87,7 @@ class _Answer:
         patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
         self._artifacts = ArtifactStore(call, connections, patience)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        self._tags = TaggedThoughts() if hides_thoughts(call) else None
         self._records = _answer_records(prepared)
 
     async def shown(self, event: RunEvent) -> list[AnswerEvent]:
@@ -99,9 +102,12 @@ class _Answer:
 
     def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
+        cited: Iterable[CitedEvent] = (event,)
         if self._prepared.call.caller.host_reads:
-            return self._citations.feed(event)
-        return (event,)
+            cited = self._citations.feed(event)
+        if self._tags is None:
+            return cited
+        return chain.from_iterable(map(self._tags.strip, cited))
 
     def _without_reason(self, event: RunEvent) -> RunEvent:
         """Log what happens before an answer; return the event as people see it."""
@@ -146,7 +152,7 @@ def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=prepared.cites,
+        cites=prepared.cites or hides_thoughts(call),
         carrier=writer.carrier if writer else "details",
         sign=prepared.keys.sign if prepared.keys else None,
     )

@@ -59,7 +59,7 @@ def _run(
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, call.agent, toolset, limits, connections)
+        return run_agent(prepared, toolset, limits, connections)
     return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 

@@ -134,6 +134,11 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(build_message("It said: $output", phase="final_answer")),
     ),
     make_scenario(
+        "agent-tags",
+        "an answer behind a thought in tags",
+        make_reply(build_message("<think>I know this.</think>\n\nIt is `408 m`.")),
+    ),
+    make_scenario(
         "agent-steps",
         "a call in every round that may have one, then the answer",
         take_step,

@@ -1,0 +1,95 @@
+"""Which calls an agent answers, and what its names stand for."""
+
+import json
+
+import pytest
+
+from openai_responses.transport.connections import Connections
+from owui_manifold.call.agent import (
+    answering_name,
+    find_agent,
+    read_agent_parameters,
+)
+from owui_manifold.call.models import Listing, list_models
+from owui_manifold.call.valves import Valves
+from strategies.parameters import StrategyParameters
+
+PARAMETERS = StrategyParameters(model="gpt-5.2")
+
+
+def listed(**valves: str) -> dict[str, str]:
+    """The names that the list of models shows, by the ids."""
+    names = "gpt5_function_calling, gpt5_function_calling-high, gpt5_react"
+    given = Valves.model_validate({"MODEL_ID": names, **valves})
+    found = list_models(given, Listing(), Connections())
+    return {name: model.name for name, model in found.items()}
+
+
+def test_agents_are_listed_under_names_of_their_own() -> None:
+    """With an effort, if it is part of the name."""
+    assert listed() == {
+        "gpt5_function_calling": "GPT agent (plans, uses tools)",
+        "gpt5_function_calling-high": "GPT agent (plans, uses tools) (high)",
+        "gpt5_react": "GPT agent (ReAct)",
+    }
+
+
+def test_administrators_name_agents_as_they_like() -> None:
+    """The entry says nothing of the model, which is that of AGENT_JSON."""
+    overrides = {"gpt5_react": {"name": "Ours"}}
+
+    assert listed(MODEL_OVERRIDES_JSON=json.dumps(overrides))["gpt5_react"] == "Ours"
+
+
+def test_unreadable_overrides_leave_the_agents() -> None:
+    """The chat shows the mistake."""
+    assert listed(MODEL_OVERRIDES_JSON="{") == listed()
+
+
+@pytest.mark.parametrize(
+    ("model", "answers", "is_agent"),
+    [
+        ("gpt5_react", "gpt-5.2", True),
+        ("gpt5_function_calling-high", "gpt-5.2-high", True),
+        ("gpt5_function_calling-fast", "gpt5_function_calling-fast", False),
+        ("gpt-6-luna", "gpt-6-luna", False),
+    ],
+)
+def test_names_stand_for_the_model_that_answers(
+    model: str, answers: str, is_agent: bool
+) -> None:
+    """Rules about models are about that one."""
+    agent = find_agent(model, PARAMETERS, is_switched=False)
+
+    assert answering_name(model, PARAMETERS) == answers
+    assert (agent is not None) is is_agent
+
+
+def test_switch_changes_nothing_of_a_listed_agent() -> None:
+    """It keeps its own strategy; any other model gets the first one."""
+    react = find_agent("gpt5_react", PARAMETERS, is_switched=True)
+    plain = find_agent("gpt-5.2", PARAMETERS, is_switched=True)
+
+    assert react
+    assert react.is_listed
+    assert react.strategy == "gpt5_react"
+    assert plain
+    assert not plain.is_listed
+    assert plain.strategy == "gpt5_function_calling"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ""),
+        ('{"maximum_iterations": 99}', ""),
+        ("[]", "AGENT_JSON is not a JSON object, so its defaults apply."),
+        ('{"surprise": 1}', "AGENT_JSON contains unknown names: surprise."),
+        ('{"guide": "sailor"}', "AGENT_JSON: `guide` cannot be 'sailor'."),
+    ],
+)
+def test_what_is_wrong_with_the_valve_is_said(text: str, problem: str) -> None:
+    """As with EXPERT_JSON."""
+    problems = read_agent_parameters(text).problems
+
+    assert [line[: len(problem)] for line in problems] == ([problem] if problem else [])

@@ -1,0 +1,153 @@
+"""What is shown between an agent's tools, and whose time counts."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from event_loops.skipping_loop import run_skipping
+from openai_responses.items import Item, item_type, message_text
+from openai_responses.loop.events import HiddenMessage, ResponseDone, RunEvent
+from openai_responses.loop.run import RoundEvent, RoundStarted
+from openai_responses.loop.spending import Budget, Spending
+from openai_responses.loop.tools import Approver, ToolResult, Toolset
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_manifold.run.agent import IntermediateTexts, without_people
+
+THOUGHT: Item = {"type": "reasoning", "summary": []}
+CALL: Item = {"type": "function_call", "call_id": "c", "name": "look"}
+
+
+def said(text: str, phase: str = "") -> Item:
+    """A message of the model."""
+    part = {"type": "output_text", "text": text}
+    item: Item = {"type": "message", "role": "assistant", "content": [part]}
+    return {**item, "phase": phase} if phase else item
+
+
+def response(*items: Item, may_call: bool = True) -> list[RunEvent | RoundEvent]:
+    """The events of one response."""
+    events: list[RunEvent | RoundEvent] = [RoundStarted(1, may_call)]
+    for index, item in enumerate(items):
+        events.append(ItemAdded(index, {**item, "content": []}))
+        if item_type(item) == "message":
+            events.append(TextDelta(index, "text", 0, message_text(item)))
+        events.append(ItemDone(index, item))
+    return [*events, ResponseDone("completed")]
+
+
+def outline(events: list[RunEvent]) -> list[str]:
+    """What people see begin, hidden texts in brackets."""
+    lines: list[str] = []
+    for event in events:
+        match event:
+            case HiddenMessage():
+                lines.append(f"({message_text(event.item)})")
+            case TextDelta():
+                lines.append(event.text)
+            case ItemAdded() if item_type(event.item) != "message":
+                lines.append(item_type(event.item))
+    return lines
+
+
+STEP = said("Step.", "commentary")
+PLAIN = said("Text.")
+ANSWER = said("Answer.", "final_answer")
+CASES: dict[str, tuple[list[Item], list[str]]] = {
+    "commentary before a call": (
+        [THOUGHT, STEP, CALL],
+        ["reasoning", "(Step.)", "function_call"],
+    ),
+    "text before a call": ([PLAIN, CALL], ["(Text.)", "function_call"]),
+    "text after a call": ([CALL, PLAIN], ["function_call", "(Text.)"]),
+    "text without a call": ([THOUGHT, PLAIN], ["reasoning", "Text."]),
+    "commentary before an answer": ([STEP, ANSWER], ["(Step.)", "Answer."]),
+    "commentary before a text": ([STEP, PLAIN], ["(Step.)", "Text."]),
+    "nothing but commentary": ([STEP], ["Step."]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_only_the_answer_is_shown(case: str) -> None:
+    """What is hidden keeps its place."""
+    items, shown = CASES[case]
+    texts = IntermediateTexts(are_shown=False)
+
+    assert (
+        outline([e for event in response(*items) for e in texts.show(event)]) == shown
+    )
+
+
+@pytest.mark.parametrize(
+    "events",
+    [response(ANSWER), response(STEP, may_call=False)],
+    ids=["an answer", "a round without tools"],
+)
+def test_an_answer_is_not_held_back(events: list[RunEvent | RoundEvent]) -> None:
+    """It streams as it comes."""
+    texts = IntermediateTexts(are_shown=False)
+
+    *begun, _, _ = events
+    assert [e for event in begun for e in texts.show(event)] == begun[1:]
+
+
+def test_everything_is_shown_if_wanted() -> None:
+    """But for the rounds, which are no events of the page."""
+    events = response(STEP, CALL)
+    texts = IntermediateTexts(are_shown=True)
+
+    assert [e for event in events for e in texts.show(event)] == events[1:]
+
+
+class Person:
+    """Somebody who takes a hundred seconds for everything."""
+
+    async def ask(self, call_id: str, name: str, arguments: Any) -> bool:
+        """Approve at last."""
+        await asyncio.sleep(100)
+        return True
+
+
+class Tools:
+    """A tool that asks a person, and one that works."""
+
+    def parameters(self, name: str) -> dict[str, Any]:
+        """Any arguments."""
+        return {}
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """None stands for another."""
+        return name, arguments
+
+    def is_interactive(self, name: str) -> bool:
+        """Only one asks."""
+        return name == "ask_user"
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Take a hundred seconds."""
+        await asyncio.sleep(100)
+        return ToolResult("Yes.")
+
+
+def test_the_time_of_people_does_not_count() -> None:
+    """That of approvals and of questions; that of tools does."""
+
+    async def seconds_of() -> list[float]:
+        spending = Spending(Budget(seconds=1000))
+        toolset = without_people(Toolset(Tools(), Approver(ask=Person().ask)), spending)
+        ask = toolset.approver.ask
+        assert ask
+        taken: list[float] = []
+        for work in (
+            ask("c", "look", {}),
+            toolset.tools.call("ask_user", {}),
+            toolset.tools.call("look", {}),
+        ):
+            before = spending.seconds
+            await work
+            taken.append(round(spending.seconds - before))
+        return taken
+
+    assert run_skipping(seconds_of()) == [0, 0, 100]
