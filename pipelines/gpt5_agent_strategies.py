@@ -3156,7 +3156,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 # 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
 # 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
+# 5. one of these with `-research` at its end: `gpt-6.1-sol-research`;
+# 6. any other name, with the facts of its family, or with cautious facts.
 #
 # Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
@@ -3190,7 +3191,8 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
+    for.
     """
 
     id: str
@@ -3199,6 +3201,7 @@ class ResolvedModel(NamedTuple):
     facts: ModelFacts
     name: str
     pro: bool = False
+    research: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -3220,6 +3223,9 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
+    researching = _researching(name, overrides)
+    if researching is not None:
+        return researching
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
@@ -3237,6 +3243,47 @@ def resolve_model(
         facts=_model_facts(model_id),
         name=_shown_name(model_id, stated_effort),
     )
+
+
+_RESEARCH = "-research"
+_RESEARCH_EFFORTS = ("high", "xhigh", "max")
+
+
+def _researching(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-research` behind a known model; None for any other.
+
+    The effort is high if the name has none (OpenAI's guide "Web search" recommends
+    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    """
+    if not name.endswith(_RESEARCH) or _is_models_own(name):
+        return None
+    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+    if not model.facts.known_family:
+        return None
+    effort = model.effort
+    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+        effort = "high"
+    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+
+
+def _is_models_own(name: str) -> bool:
+    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_search_budget(model: ResolvedModel) -> bool:
+    """Say whether a model's web search takes a `return_token_budget`.
+
+    It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
+    """
+    version = _GPT_VERSION.match(model.facts.id or model.family)
+    if version is None or not model.facts.reasoning:
+        return False
+    return int(version["major"]) >= _FIRST_WITH_BUDGET
+
+
+_FIRST_WITH_BUDGET = 5
 
 
 def _model_in_pro_mode(
@@ -5374,6 +5421,11 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
+    return _strict_value(node, depth)
+
+
+def _strict_value(node: Schema, depth: int) -> Schema:
+    """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
@@ -12134,9 +12186,11 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            named = list(_name_records(part.text, turns, records))
-            restored += [text for text in named if text.text]
-            textless += [text for text in named if not text.text]
+            for piece in _name_records(part.text, turns, records):
+                if piece.text:
+                    restored.append(piece)
+                else:
+                    textless.append(piece)
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -14621,8 +14675,9 @@ PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
 # --------------------------------------------------------------------------------------
 
 
-_PRO_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 class TimeoutSettings(BaseModel):
@@ -14648,8 +14703,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        is_pro = model.pro or "-pro" in model.id
-        least = _PRO_SILENCE if is_pro else 0.0
+        is_slow = model.pro or model.research or "-pro" in model.id
+        least = _LONG_SILENCE if is_slow else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),
@@ -15771,12 +15826,12 @@ def _parse_window(policy: str) -> int:
         return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
+            "The guide asks for the memory policy vector-db, which would need a "
+            "database that agents do not have here. An administrator has to choose "
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset names an unknown memory policy. An administrator has "
+        "The guide names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
@@ -15972,6 +16027,24 @@ def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
 def _parse_spans(text: str) -> list[_TextSpan]:
     """Return the spans of a whole text."""
     return _ThinkTagParser().feed(text, at_end=True)
+
+
+class AnswerText:
+    """A text that comes in pieces, without what stands in think tags (R14)."""
+
+    def __init__(self) -> None:
+        """Begin outside of any tag."""
+        self._parser = _ThinkTagParser()
+        self._has_text = False
+
+    def feed(self, text: str, *, at_end: bool = False) -> str:
+        """Return what is certain now; blank lines before the answer are no part of it."""
+        spans = self._parser.feed(text, at_end=at_end)
+        answer = "".join(span.text for span in spans if not span.is_thought)
+        if not self._has_text:
+            answer = answer.lstrip()
+        self._has_text = self._has_text or bool(answer)
+        return answer
 
 
 @dataclass(slots=True)
@@ -18431,6 +18504,82 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.pictures
+#
+# The pictures of own tools that the model sees, while Open WebUI runs its tools.
+#
+# Open WebUI stores a picture as a file and sends back the text of an output alone. The
+# agent that is called again would continue without the picture, and its request would
+# begin differently from the one before, which costs the prompt cache.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_OUTPUTS = 1000
+_MAX_CHARACTERS = 96 * 1024 * 1024
+"""Of all outputs; those of one answer have at most a quarter of it."""
+
+
+class _SeenOutput(NamedTuple):
+    """An output with pictures; `size` counts the characters of their addresses."""
+
+    chat: str
+    call_id: str
+    output: list[Item]
+    size: int
+
+
+class PictureMemory:
+    """Outputs with pictures of answers that are not complete, oldest first.
+
+    If there are too many, the oldest go: their answers continue with the text alone, as
+    they do after a restart of the server.
+    """
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._outputs: list[_SeenOutput] = []
+        self._lock = Lock()
+        """Requests are prepared in threads."""
+
+    def keep(self, chat: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures; `chat` names the user too."""
+        output = item.get("output")
+        if not chat or not isinstance(output, list):
+            return
+        size = sum(len(str(part.get("image_url", ""))) for part in output)
+        if not size:
+            return
+        with self._lock:
+            self._outputs.append(
+                _SeenOutput(chat, str(item.get("call_id")), output, size)
+            )
+            total = sum(kept.size for kept in self._outputs)
+            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
+                total -= self._outputs.pop(0).size
+
+    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
+        """Return the items of a chat with the pictures in the outputs of its calls."""
+        with self._lock:
+            outputs = {
+                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
+            }
+        return [_with_output(item, outputs) for item in items]
+
+    def forget(self, chat: str) -> None:
+        """Drop what a chat has, once its answer is complete."""
+        with self._lock:
+            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+
+
+def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
+    """Return the output of a call as the model saw it; other items as they are."""
+    output = outputs.get(str(item.get("call_id")))
+    if output is None or not is_call_output(item):
+        return item
+    return {**item, "output": output}
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.events
 #
 # What an agent reports in addition to the events of its runs.
@@ -18699,6 +18848,8 @@ class AgentRequest(NamedTuple):
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
+    pictures: PictureMemory | None = None
+    """What the model saw in earlier rounds of this answer."""
 
     @property
     def sign(self) -> Sign:
@@ -19077,7 +19228,8 @@ def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     if target:
         condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
-    return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
+    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text.isprintable()
+    return text if is_whole else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
@@ -19647,6 +19799,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     system_text, items, cut_note = _build_history(
         messages, origin, earlier, request.sign
     )
+    if request.pictures:
+        items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
     first_request = build_request(
@@ -20406,6 +20560,8 @@ class _Agent:
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
+                if self._request.pictures:
+                    self._request.pictures.keep(self._request.chat, event.item)
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -20562,6 +20718,8 @@ async def run_agent(
             yield event
     finally:
         if agent is None or agent.is_over:
+            if request.pictures:
+                request.pictures.forget(request.chat)
             request.on_end(_build_metadata(request, spending, kind))
 
 
@@ -21465,7 +21623,7 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network access. If no sandbox works on this server, no such tool is offered, "
-        "and the log says why.",
+        "and the log and administrators' answers say why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",
@@ -22006,6 +22164,7 @@ class AgentInput(NamedTuple):
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
+    pictures: PictureMemory | None = None
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -22052,6 +22211,7 @@ def build_agent_request(
         on_end=log_metadata,
         user_id=question.caller.user_id,
         repairs=question.repairs,
+        pictures=question.pictures,
     )
 
 
@@ -22870,6 +23030,7 @@ class Pipeline:
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
+        self._pictures = PictureMemory()
         self._shown_notices = hourly_texts()
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
@@ -22930,6 +23091,7 @@ class Pipeline:
             notices=self._find_notices(usable, expert, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
+            pictures=self._pictures,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:

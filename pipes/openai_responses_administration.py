@@ -2491,7 +2491,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 # 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
 # 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
+# 5. one of these with `-research` at its end: `gpt-6.1-sol-research`;
+# 6. any other name, with the facts of its family, or with cautious facts.
 #
 # Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
@@ -2525,7 +2526,8 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
+    for.
     """
 
     id: str
@@ -2534,6 +2536,7 @@ class ResolvedModel(NamedTuple):
     facts: ModelFacts
     name: str
     pro: bool = False
+    research: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -2555,6 +2558,9 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
+    researching = _researching(name, overrides)
+    if researching is not None:
+        return researching
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
@@ -2572,6 +2578,47 @@ def resolve_model(
         facts=_model_facts(model_id),
         name=_shown_name(model_id, stated_effort),
     )
+
+
+_RESEARCH = "-research"
+_RESEARCH_EFFORTS = ("high", "xhigh", "max")
+
+
+def _researching(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-research` behind a known model; None for any other.
+
+    The effort is high if the name has none (OpenAI's guide "Web search" recommends
+    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    """
+    if not name.endswith(_RESEARCH) or _is_models_own(name):
+        return None
+    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+    if not model.facts.known_family:
+        return None
+    effort = model.effort
+    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+        effort = "high"
+    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+
+
+def _is_models_own(name: str) -> bool:
+    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_search_budget(model: ResolvedModel) -> bool:
+    """Say whether a model's web search takes a `return_token_budget`.
+
+    It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
+    """
+    version = _GPT_VERSION.match(model.facts.id or model.family)
+    if version is None or not model.facts.reasoning:
+        return False
+    return int(version["major"]) >= _FIRST_WITH_BUDGET
+
+
+_FIRST_WITH_BUDGET = 5
 
 
 def _model_in_pro_mode(
@@ -3672,6 +3719,10 @@ class EventWords(NamedTuple):
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
+    @property
+    def problems(self) -> Sequence[str]:
+        """What is wrong with the rules, for administrators; empty texts say nothing."""
+
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
@@ -3711,6 +3762,15 @@ class EndpointQueue(Protocol):
         """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
+class EndpointTrial(NamedTuple):
+    """One entry of ENDPOINTS_JSON, to be tried out."""
+
+    model: str
+    """One of those that it is for."""
+    endpoints: EndpointQueue
+    """It alone."""
+
+
 class CallAccount(Protocol):
     """Decides about one call of the pipe, and counts its usage."""
 
@@ -3721,6 +3781,12 @@ class CallAccount(Protocol):
     @property
     def endpoints(self) -> EndpointQueue | None:
         """Where it is answered; None if the valves of the pipe decide."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> Sequence[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model.
+
+        It is the first of `models` that the entry is for, or the first of all.
+        """
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
@@ -4045,6 +4111,22 @@ def _is_down(kind: str, code: str | None, status: int) -> bool:
         return False
     is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
     return is_failing or status in (401, 429) or status >= 500
+
+
+def endpoint_trials(
+    text: str, base_url: str, models: Sequence[str]
+) -> list[EndpointTrial]:
+    """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
+    trials: list[EndpointTrial] = []
+    for entry in read_endpoints(text) or ():
+        fitting = [
+            model
+            for model in models
+            if entry.is_for(entry.groups, {model, resolve_model(model).id})
+        ]
+        chosen = next(iter([*fitting, *models]), "")
+        trials.append(EndpointTrial(chosen, EndpointChoice([entry], base_url, {})))
+    return trials
 
 
 async def choose_endpoints(
@@ -4544,7 +4626,7 @@ class UserLimits:
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
-        `model` is the API's name, with `-pro` for the mode.
+        `model` is the API's name, with `-pro` for the mode and `-research` for research.
         """
         if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
@@ -5113,6 +5195,13 @@ class Account(NamedTuple):
     tokens: EntraTokens
     endpoints: EndpointChoice | None = None
     """None where the valves of the pipe say where it is answered."""
+    endpoints_text: str = ""
+    """ENDPOINTS_JSON."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> list[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model."""
+        base_url = self.limits.facts["base_url"]
+        return endpoint_trials(self.endpoints_text, base_url, models)
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
@@ -5217,6 +5306,15 @@ def agent_names(
         return None
     model_id = str(model.get("id"))
     return model_id, model_id.split(".", 1)[-1]
+
+
+def is_legacy(metadata: JsonObject) -> bool:
+    """Say whether the host chooses the tools of a chat in a request of its own.
+
+    That is a task of the same model, for which the host calls no filter
+    (utils/middleware.py:1044 of 0.12.4).
+    """
+    return bool(value_at(metadata, "params", "function_calling") == "legacy")
 
 
 _FLAG = TypeAdapter(bool)
@@ -5355,6 +5453,10 @@ _NO_STREAM = (
     "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
 )
+_LEGACY = (
+    "Your usage is limited, and with Function Calling set to Legacy a part of this "
+    "model's usage is not counted. Set it to Native in the chat's controls."
+)
 
 
 EventEmitter = Callable[[JsonObject], Awaitable[object]]
@@ -5409,14 +5511,16 @@ class Filter:
         if limits.is_admin:
             unknown_names = await self._names.problem(rules, entries)
             limits.problems = (*limits.problems, unknown_names)
-        return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
+        telemetry = Telemetry(facts, self._words)
+        return Account(limits, telemetry, self._tokens, endpoints, entries)
 
-    async def inlet(
+    async def inlet(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
         body: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
         __request__: HostRequest | None = None,
+        __metadata__: JsonObject | None = None,
         __id__: str = _FILTER_ID,
         __event_emitter__: EventEmitter | None = None,
     ) -> JsonObject:
@@ -5438,6 +5542,8 @@ class Filter:
         refusal = limits.refusal(model_id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
+        if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
+            refusal = _LEGACY
         if refusal:
             # An inlet that raises ends the question: Open WebUI shows the text in the
             # chat.

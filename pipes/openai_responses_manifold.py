@@ -3148,7 +3148,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 # 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
 # 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
+# 5. one of these with `-research` at its end: `gpt-6.1-sol-research`;
+# 6. any other name, with the facts of its family, or with cautious facts.
 #
 # Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
@@ -3182,7 +3183,8 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
+    for.
     """
 
     id: str
@@ -3191,6 +3193,7 @@ class ResolvedModel(NamedTuple):
     facts: ModelFacts
     name: str
     pro: bool = False
+    research: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -3212,6 +3215,9 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
+    researching = _researching(name, overrides)
+    if researching is not None:
+        return researching
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
@@ -3229,6 +3235,47 @@ def resolve_model(
         facts=_model_facts(model_id),
         name=_shown_name(model_id, stated_effort),
     )
+
+
+_RESEARCH = "-research"
+_RESEARCH_EFFORTS = ("high", "xhigh", "max")
+
+
+def _researching(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-research` behind a known model; None for any other.
+
+    The effort is high if the name has none (OpenAI's guide "Web search" recommends
+    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    """
+    if not name.endswith(_RESEARCH) or _is_models_own(name):
+        return None
+    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+    if not model.facts.known_family:
+        return None
+    effort = model.effort
+    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+        effort = "high"
+    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+
+
+def _is_models_own(name: str) -> bool:
+    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_search_budget(model: ResolvedModel) -> bool:
+    """Say whether a model's web search takes a `return_token_budget`.
+
+    It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
+    """
+    version = _GPT_VERSION.match(model.facts.id or model.family)
+    if version is None or not model.facts.reasoning:
+        return False
+    return int(version["major"]) >= _FIRST_WITH_BUDGET
+
+
+_FIRST_WITH_BUDGET = 5
 
 
 def _model_in_pro_mode(
@@ -5366,6 +5413,11 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
+    return _strict_value(node, depth)
+
+
+def _strict_value(node: Schema, depth: int) -> Schema:
+    """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:
@@ -14760,6 +14812,48 @@ def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.input.summary
+#
+# What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
+#
+# It stores a summary of a long chat in the chat's row, where the owner of the chat can
+# write any text, and an imported chat brings its own. It appends what stands there to the
+# system prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a
+# channel, it puts what all members wrote into the system prompt (routers/channels.py:1344).
+# Here both are taken out again: the model reads them as a message of the user.
+# --------------------------------------------------------------------------------------
+
+
+_HEADING = "[CONVERSATION SUMMARY]\n"
+_NAMES = ("contextSummary", "context_summary")
+
+
+def take_summary(instructions: str, rows: JsonObject) -> tuple[str, str]:
+    """Return the instructions without the summary, and the summary with its heading.
+
+    `rows` are the messages of the chat's row. What Open WebUI appended behind the summary
+    goes with it: where that begins, only the row could say, which its owner writes.
+    """
+    stored = [as_mapping(row).get(name) for row in rows.values() for name in _NAMES]
+    before, heading, summary = instructions.partition(_HEADING)
+    if not heading or not any(map(as_text, stored)):
+        return instructions, ""
+    return before.rstrip("\n"), heading + summary
+
+
+_THREAD_HEADING = "Here's the thread history:\n"
+
+
+def take_thread(instructions: str) -> tuple[str, str]:
+    """Return the instructions for a channel without its messages, and these.
+
+    What Open WebUI says behind them goes with them.
+    """
+    before, heading, thread = instructions.partition(_THREAD_HEADING)
+    return before.rstrip("\n"), heading + thread
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.details_carrier
 #
 # Records carried by the `reasoning_details` of reasoning items.
@@ -14922,9 +15016,11 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            named = list(_name_records(part.text, turns, records))
-            restored += [text for text in named if text.text]
-            textless += [text for text in named if not text.text]
+            for piece in _name_records(part.text, turns, records):
+                if piece.text:
+                    restored.append(piece)
+                else:
+                    textless.append(piece)
             continue
         if isinstance(part, UserMessage):
             restored += textless
@@ -16649,8 +16745,9 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 # --------------------------------------------------------------------------------------
 
 
-_PRO_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 class TimeoutSettings(BaseModel):
@@ -16676,8 +16773,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        is_pro = model.pro or "-pro" in model.id
-        least = _PRO_SILENCE if is_pro else 0.0
+        is_slow = model.pro or model.research or "-pro" in model.id
+        least = _LONG_SILENCE if is_slow else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),
@@ -17093,6 +17190,10 @@ class EventWords(NamedTuple):
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
+    @property
+    def problems(self) -> Sequence[str]:
+        """What is wrong with the rules, for administrators; empty texts say nothing."""
+
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
@@ -17132,6 +17233,15 @@ class EndpointQueue(Protocol):
         """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
+class EndpointTrial(NamedTuple):
+    """One entry of ENDPOINTS_JSON, to be tried out."""
+
+    model: str
+    """One of those that it is for."""
+    endpoints: EndpointQueue
+    """It alone."""
+
+
 class CallAccount(Protocol):
     """Decides about one call of the pipe, and counts its usage."""
 
@@ -17142,6 +17252,12 @@ class CallAccount(Protocol):
     @property
     def endpoints(self) -> EndpointQueue | None:
         """Where it is answered; None if the valves of the pipe decide."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> Sequence[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model.
+
+        It is the first of `models` that the entry is for, or the first of all.
+        """
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
@@ -17820,6 +17936,102 @@ def _option_text(value: Any) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# strategies.context
+#
+# The context that a strategy gives the model to read, beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: Sequence[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
+    return ContextSource(
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
+    )
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# strategies.instructions
+#
+# The instructions of a strategy: who the agent is, its policies, what it may read.
+# --------------------------------------------------------------------------------------
+
+
+def build_strategy_instructions(
+    parameters: StrategyParameters,
+    style: ChosenStyle,
+    system_text: str,
+    sources: Sequence[ContextSource] = (),
+) -> str:
+    """Return the instructions of a request; `system_text` is that of the chat.
+
+    First comes the guide, then the instruction of the parameters, then the chat's own.
+    The context is the end.
+    """
+    texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(
+        base, parameters.prompt_policy_overrides, style
+    )
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
+
+
+# --------------------------------------------------------------------------------------
 # strategies.limits
 #
 # The budget of a strategy, and the texts for the model when it is used up.
@@ -17950,12 +18162,12 @@ def _parse_window(policy: str) -> int:
         return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
+            "The guide asks for the memory policy vector-db, which would need a "
+            "database that agents do not have here. An administrator has to choose "
             "sliding-window or leave the policy empty."
         )
     raise InvalidRequest(
-        "The preset names an unknown memory policy. An administrator has "
+        "The guide names an unknown memory policy. An administrator has "
         "to write sliding-window, sliding-window:20 for another number of turns, or "
         "nothing."
     )
@@ -18098,6 +18310,403 @@ class _MergedCalls:
 
 
 # --------------------------------------------------------------------------------------
+# strategies.thoughts
+#
+# Converts run events so that thoughts are shown as reasoning, or left out.
+#
+# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
+# Whether a round calls tools is known only when a call arrives:
+#
+#     text of a round       thoughts are shown             thoughts are not shown
+#     before a call         shown; becomes a thought       held back; dropped when a
+#                           when a call arrives            call arrives, else shown
+#     after a call          a thought                      dropped
+#     phase commentary      a thought; the last one also   dropped, unless there is no
+#                           the answer if there is none    other answer
+#     phase final_answer    as before a call               shown
+#     no tools offered      shown                          shown
+#
+# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
+# message.
+# --------------------------------------------------------------------------------------
+
+
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+
+
+class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
+    is_thought: bool
+    text: str
+
+
+class _ThinkTagParser:
+    """Splits a text that comes in pieces at its think tags."""
+
+    def __init__(self) -> None:
+        self._is_thought = False
+        self._previous = ""
+        self._held = ""
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        """Return the spans that are certain now; the end of a text is certain."""
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
+
+
+def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
+    return _ThinkTagParser().feed(text, at_end=True)
+
+
+class AnswerText:
+    """A text that comes in pieces, without what stands in think tags (R14)."""
+
+    def __init__(self) -> None:
+        """Begin outside of any tag."""
+        self._parser = _ThinkTagParser()
+        self._has_text = False
+
+    def feed(self, text: str, *, at_end: bool = False) -> str:
+        """Return what is certain now; blank lines before the answer are no part of it."""
+        spans = self._parser.feed(text, at_end=at_end)
+        answer = "".join(span.text for span in spans if not span.is_thought)
+        if not self._has_text:
+            answer = answer.lstrip()
+        self._has_text = self._has_text or bool(answer)
+        return answer
+
+
+@dataclass(slots=True)
+class _ShownPart:
+    """A part of a message, with an index and an id of its own."""
+
+    index: int
+    id: str
+    is_thought: bool
+    text: str = ""
+
+    def start_event(self) -> ItemAdded:
+        return ItemAdded(self.index, self._item("in_progress", ""))
+
+    def add_text(self, text: str) -> TextDelta:
+        self.text += text
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
+
+    def end_event(self) -> ItemDone:
+        """Return the end event, which contains the type and the whole text again."""
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+
+    def events(self, text: str) -> Iterator[RunEvent]:
+        """Yield the whole part at once."""
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
+    def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
+        if self.is_thought:
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+
+
+class _MessageParts:
+    """Shows a message as thoughts and answer texts.
+
+    Text that is held back waits for `release` or `become_thought`.
+    """
+
+    def __init__(
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
+    ) -> None:
+        """Take the message as it begins; with `emits` thoughts are shown."""
+        self.is_thought = is_thought
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
+        self._item = item
+        self._new_index = new_index
+        self._shows_thoughts = emits
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
+        self._is_complete = False
+
+    @property
+    def text(self) -> str:
+        """The text shown as the answer, joined as the host joins it."""
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether any part of the message was shown."""
+        return bool(self._parts)
+
+    def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what can be shown after more text has come."""
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        """Yield text that could have been the beginning of a tag."""
+        yield from self._show_spans(self._parser.feed("", at_end=True))
+
+    def end(self, item: Item) -> Iterator[RunEvent]:
+        """Yield the end of the message; `item` is the complete one."""
+        self._item = item
+        self._is_complete = True
+        yield from self.close()
+        yield from self._end_last()
+
+    def become_thought(self) -> Iterator[RunEvent]:
+        """Turn the shown text into a thought: its round calls a tool."""
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
+
+    def release(self) -> Iterator[RunEvent]:
+        """Yield what was held back."""
+        held = self._held
+        self.is_held = False
+        self._held = []
+        yield from self._show_spans(held)
+        yield from self.close()
+        if self._is_complete:
+            yield from self._end_last()
+
+    def repeat_as_answer(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought again, as the answer."""
+        text = _answer_text(self._item)
+        if text and not self.text:
+            yield from self._add_part(is_thought=False).events(text)
+
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
+        for span in spans:
+            is_thought = span.is_thought or self.is_thought
+            if self.is_held:
+                self._held.append(span)
+            elif self._shows_thoughts or not is_thought:
+                yield from self._show(span.text, is_thought)
+
+    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.is_thought is not is_thought:
+            text = text.lstrip()  # blank lines between a thought and an answer
+            if not text:
+                return
+            if last:
+                yield last.end_event()
+            last = self._add_part(is_thought)
+            yield last.start_event()
+        yield last.add_text(text)
+
+    def _add_part(self, is_thought: bool) -> _ShownPart:
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
+
+    def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last part; a message in one part ends unchanged."""
+        if not self._parts:
+            return
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
+            yield ItemDone(last.index, self._item)
+        else:
+            yield last.end_event()
+
+
+class ThoughtFilter:
+    """Shows one run, over all its rounds, under its own indexes."""
+
+    def __init__(self, *, emits: bool) -> None:
+        """With `emits` thoughts are shown."""
+        self._shows_thoughts = emits
+        self._may_call = False
+        self._has_called = False
+        self._has_thought = False
+        self._next = 0
+        self._indexes: dict[int, int] = {}
+        self._messages: dict[int, _MessageParts] = {}
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
+        self._may_call = may_call
+        self._has_called = False
+        self._has_thought = False
+        self._messages = {}
+
+    def get_text(self, index: int) -> str:
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
+
+    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
+        match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
+                pass  # the ended item has it again
+            case Status() | HiddenMessage():
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._close()
+                yield event
+            case _:
+                yield from self._show_other(event)
+
+    def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought to which details can be attached."""
+        index = self._new_index()
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+
+    def _start_message(self, item: Item) -> _MessageParts:
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
+        )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
+        return message
+
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
+        if isinstance(event, ItemAdded) and is_call(event.item):
+            yield from self._show_call(event.item)
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
+            self._has_thought = True
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
+
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        """Turn the texts of this round into thoughts, because it calls a tool.
+
+        A round without text gets a thought of ours.
+        """
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
+        for message in messages:
+            yield from message.become_thought()
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
+        messages = list(self._messages.values())
+        has_answer = any(not message.is_commentary for message in messages)
+        for message in messages:
+            if not message.is_held:
+                yield from message.close()
+            elif not (self._has_called or (message.is_commentary and has_answer)):
+                yield from message.release()
+        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+            yield from messages[-1].repeat_as_answer()
+
+    def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
+        self._next += 1
+        return index
+
+
+def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer of a round without calls: no thoughts, no commentary."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if not is_commentary(item)]
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.uploads
 #
 # Which files were uploaded lately, so that a chat uploads each of them once.
@@ -18123,8 +18732,13 @@ class UploadKey(NamedTuple):
     name: str
 
 
+def files_refused(account: str) -> str:
+    """Return what `AccountCapabilities` remembers of an account without a Files API."""
+    return f"{account}: no files"
+
+
 class UploadMemory:
-    """The uploads that are still there, five thousand at most.
+    """The uploads that are still there; of too many the oldest are forgotten.
 
     They are known to this process alone: another one, or a restart, uploads again.
     """
@@ -18142,7 +18756,7 @@ class UploadMemory:
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
         if len(self._uploads) >= _MAX_UPLOADS:
-            self._uploads.clear()
+            del self._uploads[next(iter(self._uploads))]
         self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:
@@ -18200,6 +18814,12 @@ _DISPLAY_NAMES: Mapping[str, str] = {
 """What the list of models shows, by the names in MODEL_ID."""
 
 _STRATEGY_OF_SWITCH = "gpt5_function_calling"
+
+COSTLY_PARAMETERS = ("maximum_iterations", "maximum_seconds", "maximum_tokens")
+"""What a request may lower, but raise only if an administrator allows it."""
+
+_CALLER_PARAMETERS = [name for name in StrategySettings.model_fields if name != "model"]
+"""What a request may state: custom parameters of a model of the workspace."""
 
 
 class AgentMode(NamedTuple):
@@ -18270,6 +18890,41 @@ def _strategy_of(model: str) -> str:
     strategy, _, effort = model.partition("-")
     is_name = strategy in STRATEGY_NAMES and effort in ("", *REASONING_EFFORTS)
     return strategy if is_name else ""
+
+
+def stated_parameters(body: JsonObject) -> dict[str, Any]:
+    """Return the parameters of an agent that a request states, as far as they are valid."""
+    stated: dict[str, Any] = {}
+    for name in _CALLER_PARAMETERS:
+        if body.get(name) is None:
+            continue
+        try:
+            settings = StrategySettings.model_validate({name: body[name]})
+        except ValidationError:
+            continue
+        stated[name] = getattr(settings, name)
+    return stated
+
+
+def with_stated_parameters(
+    agent: AgentMode, stated: Mapping[str, Any], raisable: Collection[str]
+) -> AgentMode:
+    """Return an agent with what a request states.
+
+    Of the limits only the `raisable` ones can be higher than those of AGENT_JSON.
+    """
+    changes = dict(stated)
+    for name in COSTLY_PARAMETERS:
+        if name in changes and name not in raisable:
+            most = getattr(agent.parameters, name)
+            changes[name] = _lower_limit(changes[name], most)
+    return agent._replace(parameters=replace(agent.parameters, **changes))
+
+
+def _lower_limit(asked: float, most: float) -> float:
+    """Return the lower one of two limits, of which 0 is none."""
+    limits = [limit for limit in (asked, most) if limit > 0]
+    return min(limits, default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -18580,8 +19235,7 @@ def read_servers(text: str) -> RemoteServers:
     secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = given_values(as_mapping(row))
-        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
-        secrets += _secret_values(hidden)
+        secrets += _secrets_of(fields)
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
@@ -18590,8 +19244,7 @@ def read_servers(text: str) -> RemoteServers:
             problem = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(problem))
             continue
-        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-        tools[name.lower()] = {"type": "mcp", **known}
+        tools[name.lower()] = _tool_of(fields)
         unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
         if unknown:
             names = ", ".join(unknown)
@@ -18599,6 +19252,18 @@ def read_servers(text: str) -> RemoteServers:
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
+
+
+def _secrets_of(fields: JsonObject) -> list[str]:
+    """Return every text of a description that may be secret."""
+    hidden = [value for key, value in fields.items() if key not in _NO_SECRETS]
+    return _secret_values(hidden)
+
+
+def _tool_of(fields: JsonObject) -> Item:
+    """Return the tool of a request that a valid description stands for."""
+    known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+    return {"type": "mcp", **known}
 
 
 def _load_rows(text: str) -> list[object]:
@@ -18819,7 +19484,7 @@ class Valves(BaseModel):
     # Agents
     AGENT_JSON: str = _valve(
         "",
-        "A JSON object of what the agents do (docs/settings.md lists its keys): "
+        "A JSON object of what the agents do (docs/agent.md lists its keys): "
         '`{"model": "gpt-6.1-sol", "maximum_iterations": 12}`. It also applies to the '
         "switch *Agent*, except for `model`.",
     )
@@ -19509,7 +20174,8 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 # --------------------------------------------------------------------------------------
 
 
-_ROWLESS_CHATS = ("temporary:", "local:", "channel:")
+_CHANNEL = "channel:"
+_ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
@@ -19520,6 +20186,11 @@ class Caller(ChatCaller):
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
+
+    @property
+    def is_in_channel(self) -> bool:
+        """Whether the model was mentioned in a channel."""
+        return self.chat_id.startswith(_CHANNEL)
 
     @property
     def may_have_row(self) -> bool:
@@ -19825,7 +20496,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
-_ADMINISTRATION = "openai_responses_administration"
+ADMINISTRATION = "openai_responses_administration"
 
 
 async def active_administration(request: Any) -> Administration | None:
@@ -19834,18 +20505,66 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     context = _host_name("utils.filter", "get_filter_context")(request)
     active = [name for name, _ in await context.get_active_filters()]
-    if _ADMINISTRATION not in active:
+    if ADMINISTRATION not in active:
         return None
     load = _host_name("utils.filter", "get_function_module")
-    filter_module = await load(request, _ADMINISTRATION)
+    filter_module = await load(request, ADMINISTRATION)
     if getattr(filter_module, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     # The context reads the valves of all filters once, so it has to know all of them.
     filter_module.valves = await context.get_function_valves(
-        active, _ADMINISTRATION, filter_module.Valves
+        active, ADMINISTRATION, filter_module.Valves
     )
     administration: Administration = filter_module
     return administration
+
+
+class InstalledFunction(NamedTuple):
+    """A function of Open WebUI that comes with this pipe, or is it."""
+
+    id: str
+    title: str
+    version: str
+    is_active: bool
+
+
+_AUTHOR = "The authors of OpenAI Responses Manifold"
+
+
+async def installed_functions() -> list[InstalledFunction]:
+    """Return this pipe and its filters, as they are installed."""
+    functions = _host_name("models.functions", "Functions")
+    rows = [
+        *await functions.get_functions_by_type("pipe"),
+        *await functions.get_functions_by_type("filter"),
+    ]
+    installed: list[InstalledFunction] = []
+    for row in rows:
+        manifest = as_mapping(row.meta.manifest)
+        if manifest.get("author") == _AUTHOR:
+            title = str(manifest.get("title"))
+            version = str(manifest.get("version"))
+            function = InstalledFunction(row.id, title, version, bool(row.is_active))
+            installed.append(function)
+    return installed
+
+
+_TASK_MODELS = (
+    "task.model.default",
+    "task.model.external",
+    "chat.context_compaction.model",
+)
+
+
+async def missing_task_models(request: Any) -> list[str]:
+    """Return the models that an administrator chose for tasks and that are gone.
+
+    The host takes those that clients name instead.
+    """
+    config = _host_name("models.config", "Config")
+    models = request.app.state.MODELS
+    chosen = [await config.get(key, "") for key in _TASK_MODELS]
+    return [model for model in dict.fromkeys(chosen) if model and model not in models]
 
 
 async def is_legacy_model(model_id: str) -> bool:
@@ -20138,6 +20857,7 @@ _KNOWN_WORDS = {
     "reasoning.mode",
     "reasoning.context",
     *ACCOUNT_KEYS,
+    *COSTLY_PARAMETERS,
     *_tool_words(),
 }
 
@@ -20156,8 +20876,7 @@ class _Permission(NamedTuple):
 async def permitted_call(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller = call.caller
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    opened = _opened_for(call)
     is_limited = "max_output_tokens" not in opened
     max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
     may = _Permission(opened, max_tokens, {})
@@ -20176,11 +20895,37 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     return call._replace(body=body)
 
 
+async def permitted_agent(call: CheckedCall) -> CheckedCall:
+    """Return the call with what its caller may set of an agent.
+
+    A model of the workspace states it in its custom parameters.
+    """
+    if call.agent is None:
+        return call
+    stated = stated_parameters(call.body)
+    if not stated:
+        return call
+    stored = stated_parameters(await administrator_params(call.model_id))
+    raisable = _opened_for(call)
+    for name, value in stated.items():
+        if name in stored and stored[name] == value:
+            raisable.add(name)
+    agent = with_stated_parameters(call.agent, stated, raisable)
+    return call._replace(agent=agent)
+
+
 def opening_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
     return unknown_permissions(words, _KNOWN_WORDS, advice)
+
+
+def _opened_for(call: CheckedCall) -> set[str]:
+    """Return what `caller_may_set` opens for the caller."""
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    is_admin = call.caller.is_admin
+    return {_opened(word) for word in words if is_admin or ":" not in word}
 
 
 def _opened(word: str) -> str:
@@ -20260,6 +21005,80 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.call.research
+#
+# Models whose name ends in `-research`: they search the web for long.
+#
+# One request does it: the web search without a limit on what it returns, a high effort,
+# and a ceiling. OpenAI's tools are all that it has, because each round of other tools
+# would begin the ceiling anew.
+# --------------------------------------------------------------------------------------
+
+
+RESEARCH_TOOL_CALLS = 60
+"""The searches, page views and other calls of one answer."""
+RESEARCH_OUTPUT_TOKENS = 64_000
+"""Of one answer, with its reasoning."""
+
+_NO_MODEL = "{} cannot research: the model does not take long web searches."
+_NO_SERVER = "{} cannot research: the server has no web search of OpenAI."
+_NO_SEARCH = "{} cannot research: you may not use web search."
+_BEGINNING = (
+    f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "
+    f"{RESEARCH_OUTPUT_TOKENS:,} tokens of reasoning and answer."
+)
+_SET_BY_NAME = (
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens",
+    "max_tool_calls",
+    "reasoning_effort",
+)
+
+
+def check_research(call: CheckedCall) -> None:
+    """Raise InvalidRequest, with a message, for a model that cannot research here."""
+    model = call.model
+    if not model.research or call.caller.task:
+        return
+    endpoint = call.endpoint
+    has_search = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
+    if not has_search:
+        raise InvalidRequest(_NO_SERVER.format(model.name))
+    is_lacking = "web_search".startswith(model.facts.lacks)
+    if is_lacking or not model.facts.hosted or not takes_search_budget(model):
+        raise InvalidRequest(_NO_MODEL.format(model.name))
+    if call.account and "web_search" in call.account.limits.forbidden_tools():
+        raise InvalidRequest(_NO_SEARCH.format(model.name))
+
+
+def research_beginning(model: ResolvedModel) -> str:
+    """Return the line with which an answer begins; empty if nothing is researched."""
+    return _BEGINNING if model.research else ""
+
+
+def research_body(body: JsonObject, model: ResolvedModel) -> dict[str, Any]:
+    """Return the caller's keys without those that the ending of the name decides."""
+    if not model.research:
+        return dict(body)
+    kept = {key: value for key, value in body.items() if key not in _SET_BY_NAME}
+    given = body.get("reasoning")
+    reasoning = dict(given) if isinstance(given, dict) else {}
+    return {**kept, "reasoning": {**reasoning, "effort": model.effort}}
+
+
+def research_ceiling(valves: Valves) -> dict[str, int]:
+    """Return the ceiling of an answer; lower limits of the administrator hold."""
+    tokens = RESEARCH_OUTPUT_TOKENS
+    if valves.MAX_OUTPUT_TOKENS:
+        tokens = min(tokens, valves.MAX_OUTPUT_TOKENS)
+    return {
+        "max_output_tokens": tokens,
+        "max_tool_calls": min(RESEARCH_TOOL_CALLS, valves.MAX_TOOL_CALLS),
+    }
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.checking
 #
 # Decides whether and where a call is answered: the one place that refuses a call.
@@ -20284,15 +21103,22 @@ async def check_call(call: PipeCall) -> CheckedCall:
     """
     if call.account is None:
         call = await _with_account(call)
-    if call.account and call.account.endpoints:
-        call = _at_endpoint(call, call.account.endpoints)
+    return await _check_at(call, call.account.endpoints if call.account else None)
+
+
+async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
+    """Return the call with what it may set, answered at the first of the endpoints."""
+    if endpoints:
+        call = _at_endpoint(call, endpoints)
     config = call.config
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     if config.valves.AUTH == "entra_id" and not config.own_key:
         call, endpoint = await _with_entra_token(call, endpoint)
     endpoint = await _with_identity(call, endpoint)
-    return await permitted_call(resolve_call(call, endpoint))
+    checked = resolve_call(call, endpoint)
+    check_research(checked)
+    return await permitted_agent(await permitted_call(checked))
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
@@ -20316,6 +21142,38 @@ def call_facts(call: PipeCall) -> CallFacts:
         has_own_key=bool(call.config.own_key),
         user_pays=_user_pays(call),
     )
+
+
+class EndpointCheck(NamedTuple):
+    """An entry of ENDPOINTS_JSON that is to be tried out."""
+
+    call: CheckedCall | None
+    """Goes to this entry; None if nothing can be sent."""
+    problem: str = ""
+    """Why nothing can be sent."""
+
+
+async def calls_to_each_endpoint(
+    arrived: PipeCall, call: CheckedCall
+) -> list[EndpointCheck]:
+    """Return a call to each entry of ENDPOINTS_JSON, also of other groups and models.
+
+    `call` is what became of `arrived`. A check with a key of one's own is about that key.
+    """
+    if call.account is None or arrived.config.own_key:
+        return []
+    names = comma_list(call.valves.MODEL_ID)
+    models = [call.caller.model, *(name for name in names if name != "auto")]
+    function_id = call.caller.host_model.split(".", 1)[0]
+    checks: list[EndpointCheck] = []
+    for trial in call.account.endpoint_trials(models):
+        caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
+        own = arrived._replace(account=call.account, caller=caller)
+        try:
+            checks.append(EndpointCheck(await _check_at(own, trial.endpoints)))
+        except InvalidRequest as error:
+            checks.append(EndpointCheck(None, str(error)))
+    return checks
 
 
 def _user_pays(call: PipeCall) -> bool:
@@ -20583,13 +21441,19 @@ def hosted_tools(
 def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
     for name, kind in TOOL_KINDS.items():
-        if name not in config.tool_kinds or not _takes(model, name):
+        is_on = name in config.tool_kinds or _is_researched(model, name)
+        if not is_on or not _takes(model, name):
             continue
         build = _BUILDERS.get(name)
         if build:
-            yield from build(config)
+            yield from build(config, model)
         else:
             yield {"type": name, **kind.least}
+
+
+def _is_researched(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model has a kind of tools because it researches."""
+    return model.research and kind == "web_search"
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -20599,19 +21463,19 @@ def _takes(model: ResolvedModel, kind: str) -> bool:
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
-def _file_search(config: Config) -> Sequence[Item]:
+def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return the search in the stores of the valve, if it names any."""
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
     return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
 
 
-def _remote_servers(config: Config) -> Sequence[Item]:
+def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return a tool for each server."""
     rules = config.approval_rules
     return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
-def _image_generation(config: Config) -> Sequence[Item]:
+def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
     text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
     options = parse_json_object(text or "{}")
@@ -20621,16 +21485,17 @@ def _image_generation(config: Config) -> Sequence[Item]:
     return [{**options, "type": "image_generation"}]
 
 
-def _web_search(config: Config) -> Sequence[Item]:
+def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A model that researches has an unlimited budget for what searches return; one that
+    knows no budget gets none.
 
     A location with only its type keeps the API from assuming the United States
     (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
     that cannot be read: a search without the administrator's filters must not run.
     """
-    options, problems = read_json_valve(
-        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
-    )
+    options, problems = _search_options(config)
     if problems:
         raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
@@ -20647,9 +21512,35 @@ def _web_search(config: Config) -> Sequence[Item]:
         tool["filters"] = filters
     if not options.external_web_access:
         tool["external_web_access"] = False
-    if options.return_token_budget != "default":
-        tool["return_token_budget"] = options.return_token_budget
+    budget = "unlimited" if model.research else options.return_token_budget
+    if budget != "default" and takes_search_budget(model):
+        tool["return_token_budget"] = budget
     return [tool]
+
+
+def _search_options(config: Config) -> tuple[WebSearchOptions, list[str]]:
+    """Return the options of the web search, and what is wrong with them."""
+    text = config.valves.WEB_SEARCH_OPTIONS
+    options, problems = read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
+    return options, list(problems)
+
+
+def unused_search_budget(config: Config, model: ResolvedModel) -> str:
+    """Return the note that a model's search has no budget, if one is set.
+
+    The filters of an administrator are always sent: what rejects them gets no search.
+    """
+    options, _ = _search_options(config)
+    is_set = options.return_token_budget != "default"
+    if (
+        not is_set
+        or takes_search_budget(model)
+        or "web_search" not in config.tool_kinds
+    ):
+        return ""
+    return (
+        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
+    )
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -20682,7 +21573,7 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     return place
 
 
-_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+_BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
     "web_search": _web_search,
     "file_search": _file_search,
     "mcp": _remote_servers,
@@ -20861,10 +21752,8 @@ def agent_instructions(
 ) -> str:
     """Return the instructions of an agent: who it is, what it does, the policies."""
     parameters = agent.parameters
-    texts = (parameters.guide.system_prompt, parameters.instruction, system_prompt)
-    base = "\n\n".join(text.strip() for text in texts if text.strip())
     style = choose_style(parameters.policy_style, model.family)
-    policy = build_system_instruction(base, parameters.prompt_policy_overrides, style)
+    policy = build_strategy_instructions(parameters, style, system_prompt)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if call.host.is_builtin(name)}
     return "\n\n".join(filter(None, [policy, _host_policy(builtin)]))
@@ -21260,25 +22149,34 @@ async def choose_python_files(
     Raises InvalidRequest for one at the message that is asked which `user` may not
     read; one at an earlier message is left out.
     """
-    question = question_index(parts)
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
-    for index, message in user_messages(parts).items():
-        for attachment in message.attachments:
-            stored = await readable_file(attachment.file_id, user)
-            if stored is None:
-                if index == question and not attachment.is_image:
-                    raise InvalidRequest(GONE_FILE.format(attachment.name))
-                continue
-            reason = _reason_against(stored, list(files.values()))
-            if attachment.file_id in files:
-                continue
-            if reason:
-                reasons[attachment.name or stored.name] = reason
-                continue
-            name = _own_name(attachment, stored, [file.name for file in files.values()])
+    for attachment, is_asked in _attached_once(parts):
+        stored = await readable_file(attachment.file_id, user)
+        if stored is None:
+            # The host itself puts an image into the message, or says that it is gone.
+            if is_asked and not attachment.is_image:
+                raise InvalidRequest(GONE_FILE.format(attachment.name))
+            continue
+        chosen = list(files.values())
+        reason = _reason_against(stored, chosen)
+        if reason:
+            reasons[attachment.name or stored.name] = reason
+        else:
+            name = _own_name(attachment, stored, [file.name for file in chosen])
             files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
     return PythonFiles(tuple(files.values()), _notice(reasons))
+
+
+def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
+    """Yield each file of a chat once, and whether it is at the message that is asked."""
+    question = question_index(parts)
+    seen = set[str]()
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            if attachment.file_id not in seen:
+                seen.add(attachment.file_id)
+                yield attachment, index == question
 
 
 def name_python_files(
@@ -21337,7 +22235,8 @@ def _notice(reasons: dict[str, str]) -> str:
 def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
     """Return the name of a file, with a number if another one has it."""
     path = (attachment.name or stored.name).replace("\\", "/")
-    name = shorten_name(path.rpartition("/")[2]) or "file"
+    words = path.rpartition("/")[2].split()  # a line break could begin an instruction
+    name = shorten_name(" ".join(words)) or "file"
     stem, dot, ending = name.rpartition(".")
     if not stem:
         stem, dot, ending = name, "", ""
@@ -21780,9 +22679,11 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     config = call.config
-    called = called_tools(
-        call.body, model, config.expert, call.log.warn, config.approval_rules
-    )
+    called: Sequence[Item] = ()
+    if not model.research:
+        called = called_tools(
+            call.body, model, config.expert, call.log.warn, config.approval_rules
+        )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
@@ -21808,6 +22709,7 @@ def request_settings(
     summary = config.summary
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
+    ceiling = research_ceiling(valves) if model.research else {}
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
@@ -21819,7 +22721,7 @@ def request_settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=_default_parameters(call, tools.items),
+        defaults={**_default_parameters(call, tools.items), **ceiling},
     )
 
 
@@ -21837,7 +22739,9 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
         return False
     body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    model = call.resolve(sent.model)._replace(
+        pro=call.model.pro, research=call.model.research
+    )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
     text = sent.instructions or ""
@@ -22026,6 +22930,8 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    summary: str = ""
+    """What Open WebUI tells of the conversation that it leaves out."""
     memory_note: str = ""
     """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
@@ -22094,6 +23000,7 @@ def _read_messages(
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, summary = _take_conversation(call, stored, instructions)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -22104,7 +23011,17 @@ def _read_messages(
         check_agent_model(call.agent, model)
         instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    return _attach_stored(chat._replace(memory_note=memory_note)), reason
+    chat = chat._replace(memory_note=memory_note, summary=summary)
+    return _attach_stored(chat), reason
+
+
+def _take_conversation(
+    call: CheckedCall, stored: StoredChat | None, instructions: str
+) -> tuple[str, str]:
+    """Return the instructions without what the host tells there of the conversation."""
+    if call.caller.is_in_channel:
+        return take_thread(instructions)
+    return take_summary(instructions, stored.messages if stored else {})
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -22133,7 +23050,7 @@ def _choose_model(
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return call.model, ""
+        return call.model, research_beginning(call.model)
     model = call.resolve(choice[0])
     return model, f"{model.name} answers: {choice[1]}."
 
@@ -22185,6 +23102,8 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
     if not has_files_api or chat.tools.choice == "none":
+        return False
+    if files_refused(endpoint.account()) in chat.call.capabilities:
         return False
     if not has_new_container(chat.tools.items):
         return False
@@ -22324,6 +23243,14 @@ def _place_memories(chat: _Chat) -> _Chat:
     return chat._replace(parts=[*agent_memories(agent), *chat.parts])
 
 
+def _place_summary(chat: _Chat) -> _Chat:
+    """Let the chat begin with what the host tells of the conversation before it."""
+    if not chat.summary:
+        return chat
+    first = UserMessage(text_message("user", chat.summary))
+    return chat._replace(parts=[first, *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -22337,6 +23264,7 @@ _PASSES = (
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_summary,
     _place_memories,
     _place_instructions,
 )
@@ -22367,7 +23295,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    given = research_body(chat.call.body, chat.model)
+    body = {**given, "tool_choice": chat.tools.choice}
     if chat.call.agent:
         body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:
@@ -22385,7 +23314,7 @@ def _body(chat: _Chat) -> dict[str, Any]:
 def build_task_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    model = _task_model(call)
+    model = task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
@@ -22394,7 +23323,7 @@ def build_task_request(call: CheckedCall) -> PreparedRequest:
     return PreparedRequest(call, request, origin, limits)
 
 
-def _task_model(call: CheckedCall) -> ResolvedModel:
+def task_model(call: CheckedCall) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     A server other than OpenAI's may not have the default model.
@@ -22521,7 +23450,12 @@ def _valve_notices(call: CheckedCall) -> list[str]:
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
     image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
-    every_note = (*servers.notes, opening_error(call.config.expert), image)
+    every_note = (
+        *servers.notes,
+        opening_error(call.config.expert),
+        image,
+        unused_search_budget(call.config, call.model),
+    )
     notes = [note for note in every_note if note and _is_first_notice(call, note)]
     if not call.caller.is_admin:
         return notes
@@ -22795,6 +23729,267 @@ def log_metadata(
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.run.agent
+#
+# An agent's answer: rounds of the loop, until the question is answered.
+#
+# A round is a response of the model with its calls. The tools and their approvals are
+# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
+# is the clock, which stands still while people decide, what is shown between the tools,
+# and `execution_metadata` at the end.
+# --------------------------------------------------------------------------------------
+
+
+_STOPPED = Ending("cancelled")
+
+
+def hides_thoughts(call: CheckedCall) -> bool:
+    """Say whether an agent answers that shows nothing but its answer."""
+    agent = call.agent
+    return agent is not None and not agent.parameters.emit_intermediate_thoughts
+
+
+class IntermediateTexts:
+    """Decides what is shown of the texts of an agent.
+
+    The answer is the text of the round that calls no tool. If the others are not shown,
+    text that may become one of them is held back until that is known: a model that names
+    the phase of its messages says it at their beginning, with others a call tells. What
+    is hidden is sent to the model again.
+    """
+
+    def __init__(self, *, are_shown: bool) -> None:
+        """Start before the first round."""
+        self._are_shown = are_shown
+        self._may_call = False
+        self._has_called = False
+        self._has_answer = False
+        self._held: dict[int, list[RunEvent]] = {}
+        """The events of each message that is held back, by its index."""
+        self._hidden: list[Item] = []
+
+    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
+        """Yield what is shown of an event; rounds themselves are not."""
+        match event:
+            case RoundStarted():
+                self._may_call = event.may_call
+                self._has_called = False
+                self._has_answer = False
+            case RoundDone():
+                return
+            case _ if self._are_shown:
+                yield event
+            case ItemAdded() if is_call(event.item):
+                self._has_called = True
+                yield from self._hide(self._held)
+                yield event
+            case ItemAdded() if event.item.get("phase") == "final_answer":
+                self._has_answer = True
+                yield from self._hide(self._held)
+                yield event
+            case ResponseDone():
+                yield from self._release()
+                yield event
+            case RunDone():
+                yield from self._release()
+                yield event._replace(output=self._shown_items(event.output))
+            case _ if not self._hold(event):
+                yield event
+
+    def _hold(self, event: RunEvent) -> bool:
+        """Hold an event back if it belongs to a message that may be hidden."""
+        if not isinstance(event, ItemEvent):
+            return False
+        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
+        if begins and self._may_call:
+            self._held[event.output_index] = []
+        if event.output_index not in self._held:
+            return False
+        self._held[event.output_index].append(event)
+        return True
+
+    def _release(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a response.
+
+        Commentary is the answer only if there is no other.
+        """
+        messages = list(self._held.values())
+        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for index, events in list(self._held.items()):
+            is_step = _is_commentary_message(events) and self._has_answer
+            if self._has_called or is_step:
+                yield from self._hide([index])
+            else:
+                yield from events
+        self._held = {}
+
+    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
+        """Yield messages that are complete as hidden ones."""
+        for index in list(indexes):
+            last = self._held[index][-1]
+            if isinstance(last, ItemDone):
+                del self._held[index]
+                self._hidden.append(last.item)
+                yield HiddenMessage(index, last.item)
+
+    def _shown_items(self, output: Sequence[Item]) -> tuple[Item, ...]:
+        """Return the output of a run without what is hidden."""
+        hidden = {id(item) for item in self._hidden}
+        return tuple(item for item in output if id(item) not in hidden)
+
+
+class TaggedThoughts:
+    """Leaves out what an answer says in think tags, which policies can ask for.
+
+    The model gets its own text again: a record holds it.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first message."""
+        self._texts: dict[int, AnswerText] = {}
+
+    def strip(self, event: CitedEvent) -> Iterator[CitedEvent]:
+        """Yield an event without thoughts."""
+        match event:
+            case TextDelta(kind="text"):
+                growing = self._texts.setdefault(event.output_index, AnswerText())
+                yield event._replace(text=growing.feed(event.text))
+            case ItemDone() if event.output_index in self._texts:
+                growing = self._texts.pop(event.output_index)
+                rest = growing.feed("", at_end=True)
+                yield TextDelta(event.output_index, "text", 0, rest)
+                shown = AnswerText().feed(event.shown, at_end=True)
+                yield event._replace(shown=shown)
+            case _:
+                yield event
+
+
+def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
+    """Say whether the events are those of commentary."""
+    first = events[0]
+    return isinstance(first, ItemAdded) and is_commentary(first.item)
+
+
+async def run_agent(
+    prepared: PreparedRequest,
+    toolset: Toolset,
+    limits: Limits,
+    connections: Connections,
+) -> RunEvents:
+    """Run round after round; ends with exactly one RunDone, which says what they took.
+
+    Of an answer that is stopped the log and the page are told, too.
+    """
+    spending = Spending(toolset.budget)
+    attempts = Attempts(prepared.call.endpoint, connections, limits)
+    rounds = run_rounds(
+        prepared.request,
+        MergingProvider(attempts),
+        without_people(toolset, spending),
+        spending,
+    )
+    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
+    has_ended = False
+    try:
+        async with aclosing(_shown_events(rounds, texts)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    has_ended = True
+                    yield event._replace(work=_work(spending))
+                else:
+                    yield event
+    finally:
+        if not has_ended:
+            _report_stop(prepared, spending, connections)
+
+
+async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
+    """Yield what people see of the rounds."""
+    async with aclosing(rounds) as events:
+        async for event in events:
+            for shown in texts.show(event):
+                yield shown
+
+
+def _work(spending: Spending) -> RunWork:
+    return RunWork(spending.rounds, spending.calls, spending.seconds)
+
+
+def _report_stop(
+    prepared: PreparedRequest, spending: Spending, connections: Connections
+) -> None:
+    """Tell the log and the page what an answer took that is stopped.
+
+    Nothing is awaited here, because the run is being closed.
+    """
+    work = _work(spending)
+    ended = RunDone(
+        _STOPPED,
+        usage=spending.usage,
+        usages=tuple(spending.usages),
+        work=work,
+    )
+    call = prepared.call
+    metadata = log_metadata(prepared, ended, work)
+    if not call.config.shows_cost:
+        metadata = metadata._replace(price=0.0)
+    emit = page_emitter(call.caller, call.host)
+    if emit:
+        chunk = closing_chunk(metadata.describe(), metadata.wire())
+        connections.do_later(emit(chunk["event"]))
+
+
+def without_people(toolset: Toolset, spending: Spending) -> Toolset:
+    """Return tools that count no time while a person decides."""
+    approver = toolset.approver
+    ask = approver.ask
+    if ask:
+        approver = replace(approver, ask=_pausing_ask(ask, spending))
+    return toolset._replace(
+        tools=_PausingTools(toolset.tools, spending), approver=approver
+    )
+
+
+def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
+    """Return the way to ask a person that counts no time meanwhile."""
+
+    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        with spending.pause():
+            return await ask(call_id, name, arguments)
+
+    return pausing_ask
+
+
+class _PausingTools:
+    """Tools whose time does not count where it is a person's."""
+
+    def __init__(self, tools: CallableTools, spending: Spending) -> None:
+        self._tools = tools
+        self._spending = spending
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool."""
+        if not self._tools.is_interactive(name):
+            return await self._tools.call(name, arguments)
+        with self._spending.pause():
+            return await self._tools.call(name, arguments)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.run.silence
 #
 # Status lines that apply only while an answer is awaited: a silence, a new attempt.
@@ -22868,226 +24063,6 @@ class WaitingLines:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.run.agent
-#
-# An agent's answer: rounds of the loop, until the question is answered.
-#
-# A round is a response of the model with its calls. The tools and their approvals are
-# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-# is the clock, which stands still while people decide, what is shown between the tools,
-# and `execution_metadata` at the end.
-# --------------------------------------------------------------------------------------
-
-
-_STOPPED = Ending("cancelled")
-
-
-class IntermediateTexts:
-    """Decides what is shown of the texts of an agent.
-
-    The answer is the text of the round that calls no tool. If the others are not shown,
-    text that may become one of them is held back until that is known: a model that names
-    the phase of its messages says it at their beginning, with others a call tells. What
-    is hidden is sent to the model again.
-    """
-
-    def __init__(self, *, are_shown: bool) -> None:
-        """Start before the first round."""
-        self._are_shown = are_shown
-        self._may_call = False
-        self._has_called = False
-        self._has_answer = False
-        self._held: dict[int, list[RunEvent]] = {}
-        """The events of each message that is held back, by its index."""
-
-    def show(self, event: RunEvent | RoundEvent) -> Iterator[RunEvent]:
-        """Yield what is shown of an event; rounds themselves are not."""
-        match event:
-            case RoundStarted():
-                self._may_call = event.may_call
-                self._has_called = False
-                self._has_answer = False
-            case RoundDone():
-                return
-            case _ if self._are_shown:
-                yield event
-            case ItemAdded() if is_call(event.item):
-                self._has_called = True
-                yield from self._hide(self._held)
-                yield event
-            case ItemAdded() if event.item.get("phase") == "final_answer":
-                self._has_answer = True
-                yield from self._hide(self._held)
-                yield event
-            case ResponseDone() | RunDone():
-                yield from self._release()
-                yield event
-            case _ if not self._hold(event):
-                yield event
-
-    def _hold(self, event: RunEvent) -> bool:
-        """Hold an event back if it belongs to a message that may be hidden."""
-        if not isinstance(event, ItemEvent):
-            return False
-        begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
-        if begins and self._may_call:
-            self._held[event.output_index] = []
-        if event.output_index not in self._held:
-            return False
-        self._held[event.output_index].append(event)
-        return True
-
-    def _release(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a response.
-
-        Commentary is the answer only if there is no other.
-        """
-        messages = list(self._held.values())
-        self._has_answer |= not all(map(_is_commentary_message, messages))
-        for index, events in list(self._held.items()):
-            is_step = _is_commentary_message(events) and self._has_answer
-            if self._has_called or is_step:
-                yield from self._hide([index])
-            else:
-                yield from events
-        self._held = {}
-
-    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield messages that are complete as hidden ones."""
-        for index in list(indexes):
-            last = self._held[index][-1]
-            if isinstance(last, ItemDone):
-                del self._held[index]
-                yield HiddenMessage(index, last.item)
-
-
-def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
-    """Say whether the events are those of commentary."""
-    first = events[0]
-    return isinstance(first, ItemAdded) and is_commentary(first.item)
-
-
-async def run_agent(
-    prepared: PreparedRequest,
-    agent: AgentMode,
-    toolset: Toolset,
-    limits: Limits,
-    connections: Connections,
-) -> RunEvents:
-    """Run round after round; ends with exactly one RunDone, which says what they took.
-
-    Of an answer that is stopped the log and the page are told, too.
-    """
-    spending = Spending(toolset.budget)
-    attempts = Attempts(prepared.call.endpoint, connections, limits)
-    rounds = run_rounds(
-        prepared.request,
-        MergingProvider(attempts),
-        _without_people(toolset, spending),
-        spending,
-    )
-    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
-    has_ended = False
-    try:
-        async with aclosing(_shown_events(rounds, texts)) as events:
-            async for event in events:
-                if isinstance(event, RunDone):
-                    has_ended = True
-                    yield event._replace(work=_work(spending))
-                else:
-                    yield event
-    finally:
-        if not has_ended:
-            _report_stop(prepared, spending, connections)
-
-
-async def _shown_events(rounds: RoundEvents, texts: IntermediateTexts) -> RunEvents:
-    """Yield what people see of the rounds."""
-    async with aclosing(rounds) as events:
-        async for event in events:
-            for shown in texts.show(event):
-                yield shown
-
-
-def _work(spending: Spending) -> RunWork:
-    return RunWork(spending.rounds, spending.calls, spending.seconds)
-
-
-def _report_stop(
-    prepared: PreparedRequest, spending: Spending, connections: Connections
-) -> None:
-    """Tell the log and the page what an answer took that is stopped.
-
-    Nothing is awaited here, because the run is being closed.
-    """
-    work = _work(spending)
-    ended = RunDone(
-        _STOPPED,
-        usage=spending.usage,
-        usages=tuple(spending.usages),
-        work=work,
-    )
-    call = prepared.call
-    metadata = log_metadata(prepared, ended, work)
-    if not call.config.shows_cost:
-        metadata = metadata._replace(price=0.0)
-    emit = page_emitter(call.caller, call.host)
-    if emit:
-        chunk = closing_chunk(metadata.describe(), metadata.wire())
-        connections.do_later(emit(chunk["event"]))
-
-
-def _without_people(toolset: Toolset, spending: Spending) -> Toolset:
-    """Return tools that count no time while a person decides."""
-    approver = toolset.approver
-    ask = approver.ask
-    if ask:
-        approver = replace(approver, ask=_pausing_ask(ask, spending))
-    return toolset._replace(
-        tools=_PausingTools(toolset.tools, spending), approver=approver
-    )
-
-
-def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
-    """Return the way to ask a person that counts no time meanwhile."""
-
-    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        with spending.pause():
-            return await ask(call_id, name, arguments)
-
-    return pausing_ask
-
-
-class _PausingTools:
-    """Tools whose time does not count where it is a person's."""
-
-    def __init__(self, tools: CallableTools, spending: Spending) -> None:
-        self._tools = tools
-        self._spending = spending
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool."""
-        if not self._tools.is_interactive(name):
-            return await self._tools.call(name, arguments)
-        with self._spending.pause():
-            return await self._tools.call(name, arguments)
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.run.spending
 #
 # What the administration's filter gets to know of each run: events and usage.
@@ -23097,13 +24072,16 @@ class _PausingTools:
 def check_limits(prepared: PreparedRequest) -> None:
     """Raise InvalidRequest if a limit forbids the request.
 
-    Limits count the pro mode as a model of its own.
+    Limits count the pro mode and research as models of their own.
     """
-    account = prepared.call.account
+    call = prepared.call
+    account = call.account
     request = prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
         model = f"{request.model}-pro" if is_pro else request.model
+        if call.model.research and not call.caller.task:
+            model = f"{model}-research"
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
         refusal = account.limits.refusal(model, has_price)
         if refusal:
@@ -23132,7 +24110,7 @@ def _run(
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, call.agent, toolset, limits, connections)
+        return run_agent(prepared, toolset, limits, connections)
     return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
@@ -23217,6 +24195,12 @@ class _RunCounts:
 
 
 _NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
+_NO_FILES = (
+    "This API key cannot upload files for Python, or its server takes none. Send the "
+    "message again: Open WebUI then reads {}."
+)
+_NO_FILES_STATUSES = (401, 403, 404, 405, 501)
+"""A key can lack the permission (scope `api.files.write`), a gateway the address."""
 
 
 class ChatUploads:
@@ -23276,6 +24260,10 @@ class ChatUploads:
         try:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
         except ResponsesError as error:
+            if error.status in _NO_FILES_STATUSES:
+                refused = files_refused(endpoint.account())
+                self._prepared.call.capabilities.first_time(refused)
+                raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
         self._memory.add(self._key(file), file_id)
@@ -23768,6 +24756,7 @@ class _Answer:
         patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
         self._artifacts = ArtifactStore(call, connections, patience)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
+        self._tags = TaggedThoughts() if hides_thoughts(call) else None
         self._records = _answer_records(prepared)
 
     async def shown(self, event: RunEvent) -> list[AnswerEvent]:
@@ -23782,9 +24771,12 @@ class _Answer:
 
     def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
+        cited: Iterable[CitedEvent] = (event,)
         if self._prepared.call.caller.host_reads:
-            return self._citations.feed(event)
-        return (event,)
+            cited = self._citations.feed(event)
+        if self._tags is None:
+            return cited
+        return chain.from_iterable(map(self._tags.strip, cited))
 
     def _without_reason(self, event: RunEvent) -> RunEvent:
         """Log what happens before an answer; return the event as people see it."""
@@ -23829,7 +24821,7 @@ def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=prepared.cites,
+        cites=prepared.cites or hides_thoughts(call),
         carrier=writer.carrier if writer else "details",
         sign=prepared.keys.sign if prepared.keys else None,
     )
@@ -23859,6 +24851,69 @@ def _new_record() -> tuple[str, int]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.run.setup_check
+#
+# What `/check` says about the set-up around the pipe: filters, rules, task models.
+# --------------------------------------------------------------------------------------
+
+
+_ADMINISTRATION_TITLE = "OpenAI Responses Administration"
+
+
+def finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    """Return the line about a piece of the set-up."""
+    if not complaint:
+        return f"- ✅ **{what}**: {works}"
+    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
+
+
+async def setup_lines(call: CheckedCall) -> list[str]:
+    """Return what can keep users from their answers and no request shows."""
+    valves = [*call.config.remote.complaints, *call.config.problems]
+    lines = [finding("Valves", "They can be read.", " ".join(valves))]
+    if call.account:
+        rules = [problem for problem in call.account.limits.problems if problem]
+        works = "The rules of USER_LIMITS_JSON can be read."
+        lines.append(finding("Limits", works, " ".join(rules)))
+    if call.host.request is None:
+        return lines
+    try:
+        functions = await installed_functions()
+        missing = await missing_task_models(call.host.request)
+    except Exception as error:
+        reason = f"Open WebUI did not say ({describe_exception(error)})."
+        return [*lines, finding("Filters", "", reason)]
+    works = "They are of one version with the pipe."
+    lines.append(finding("Filters", works, " ".join(_filter_problems(functions))))
+    if missing:
+        names = ", ".join(missing)
+        gone = f"Open WebUI has no {names}, so the models that clients name do tasks."
+        advice = "Choose others in Open WebUI's settings."
+        lines.append(finding("Open WebUI's task models", "", gone, advice))
+    return lines
+
+
+def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
+    """Return what is wrong with the functions that came with the pipe."""
+    problems: list[str] = []
+    versions = {function.version for function in functions}
+    if len(versions) > 1:
+        named = ", ".join(f"{f.title} {f.version}" for f in functions)
+        problems.append(f"Their versions differ: {named}. Install one release.")
+    for function in functions:
+        if function.title != _ADMINISTRATION_TITLE:
+            continue
+        if function.id != ADMINISTRATION:
+            problems.append(
+                f"The id of {function.title} has to be {ADMINISTRATION}: no limits "
+                "apply."
+            )
+        elif not function.is_active:
+            problems.append(f"{function.title} is switched off: no limits apply.")
+    return problems
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.run.checkup
 #
 # The `/check` command: tests an administrator's setup and says what works.
@@ -23877,6 +24932,7 @@ _PING: Item = {
 
 
 _VERIFY = "Verify the organization at OpenAI, or"
+_TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -23913,7 +24969,14 @@ class _Diagnostics:
     Nothing is retried: the failures are what an administrator wants to see.
     """
 
-    def __init__(self, call: CheckedCall, connections: Connections) -> None:
+    def __init__(
+        self,
+        call: CheckedCall,
+        connections: Connections,
+        endpoints: Sequence[EndpointCheck] = (),
+    ) -> None:
+        self._call = call
+        self._endpoints = endpoints
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -23930,14 +24993,18 @@ class _Diagnostics:
         """Yield the findings, one line each."""
         host = self._endpoint.host
         yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
+        for line in await setup_lines(self._call):
+            yield line
         yield await self._models_line()
         complaint = await self._complaint()
-        yield _finding("A small request", "The model answers.", complaint)
+        yield finding("A small request", "The model answers.", complaint)
         if complaint:
             return
         for feature in self._features():
             complaint = await self._complaint(**feature.fields)
-            yield _finding(feature.title, feature.works, complaint, feature.advice)
+            yield finding(feature.title, feature.works, complaint, feature.advice)
+        async for line in self._endpoint_lines():
+            yield line
         yield self._reasoning_line()
 
     def _features(self) -> Iterator[_Feature]:
@@ -23955,6 +25022,11 @@ class _Diagnostics:
                 {"reasoning": {"summary": "auto"}},
                 f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
             )
+        titles = task_model(self._call)
+        if titles.id != self._model.id:
+            fields: Item = {"model": titles.id}
+            works = f"{titles.name} answers."
+            yield _Feature("TASK_MODEL", works, fields, _TASK_ADVICE)
         for tool in self._hosted:
             kind = tool["type"]
             yield _Feature(
@@ -23964,12 +25036,24 @@ class _Diagnostics:
                 _tool_advice(kind),
             )
 
+    async def _endpoint_lines(self) -> AsyncGenerator[str, None]:
+        """Yield what each entry of ENDPOINTS_JSON says to a small request."""
+        for number, check in enumerate(self._endpoints, 1):
+            what = f"Entry {number} of ENDPOINTS_JSON"
+            if check.call is None:
+                yield finding(what, "", check.problem)
+                continue
+            model = check.call.model.name
+            works = f"{model} answers at {check.call.endpoint.host}."
+            other = _Diagnostics(check.call, self._connections)
+            yield finding(what, works, await other._complaint())
+
     def _reasoning_line(self) -> str:
         """Return what the API left out of earlier requests, by its reasons."""
         common = self._dropped.most_common(9)
         counts = ", ".join(f"{count} {reason}" for reason, count in common)
         complaint = _LOST.format(counts) if counts else ""
-        return _finding("Earlier reasoning", "The API left nothing out.", complaint)
+        return finding("Earlier reasoning", "The API left nothing out.", complaint)
 
     async def _models_line(self) -> str:
         """Return whether the key is accepted, and for which models."""
@@ -23978,13 +25062,13 @@ class _Diagnostics:
         except ResponsesError as error:
             what = "The list of models"
             if error.status in (404, 405, 501):
-                return _finding(what, "This server lists no models.", "")
+                return finding(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
             return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
-        return _finding("The key", "It is accepted, for all models listed.", "")
+        return finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
@@ -23998,8 +25082,8 @@ class _Diagnostics:
 
     async def _try(self, **more: Any) -> str:
         """Send one request; return why it fails, or the repair that it needed."""
-        fields = {"stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **fields)
+        fields = {"model": self._model.id, "stream": False, **more}
+        request = ResponsesRequest(input=[_PING], **fields)
         repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
@@ -24014,13 +25098,6 @@ class _Diagnostics:
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
-def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
-    """Return the line of a finding; it is good without a `complaint`."""
-    if not complaint:
-        return f"- ✅ **{what}**: {works}"
-    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
-
-
 def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_user_text(call) == "/check"
@@ -24033,10 +25110,15 @@ def last_user_text(call: CheckedCall) -> str:
 
 
 def run_diagnostics(
-    call: CheckedCall, connections: Connections
+    call: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[EndpointCheck] = (),
 ) -> AsyncGenerator[RunEvent, None]:
-    """Return the findings of a check; raises InvalidRequest for unusable settings."""
-    return stream_lines(_Diagnostics(call, connections).lines())
+    """Return the findings of a check; raises InvalidRequest for unusable settings.
+
+    `endpoints` are the entries of ENDPOINTS_JSON.
+    """
+    return stream_lines(_Diagnostics(call, connections, endpoints).lines())
 
 
 async def stream_lines(
@@ -24281,7 +25363,8 @@ class Pipe:
         """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
         if is_check_command(call):
-            return run_diagnostics(call, self._connections)
+            endpoints = await calls_to_each_endpoint(arrived, call)
+            return run_diagnostics(call, self._connections, endpoints)
         account = call.account
         lines = account.limits.usage_answer(last_user_text(call)) if account else None
         if lines:

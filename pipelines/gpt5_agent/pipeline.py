@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
 from gpt5_agent.shell.bridge import (
     AnswerPiece,
@@ -79,6 +80,7 @@ class Pipeline:
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
         self._repairs = RepairMemory()
+        self._pictures = PictureMemory()
         self._shown_notices = hourly_texts()
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
@@ -139,6 +141,7 @@ class Pipeline:
             notices=self._find_notices(usable, expert, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
+            pictures=self._pictures,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
@@ -70,6 +71,8 @@ class AgentRequest(NamedTuple):
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
+    pictures: PictureMemory | None = None
+    """What the model saw in earlier rounds of this answer."""
 
     @property
     def sign(self) -> Sign:

@@ -1,15 +1,15 @@
 """One call of the pipe, as the administration sees it."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.entra import EntraTokens, entra_scope
-from owui_administration.endpoints import EndpointChoice
+from owui_administration.endpoints import EndpointChoice, endpoint_trials
 from owui_administration.limits import UserLimits
 from owui_administration.telemetry import Telemetry
-from shells.administration import EventWords, ResponseCounts
+from shells.administration import EndpointTrial, EventWords, ResponseCounts
 
 _Event = TypeVar("_Event")
 _Outcome = TypeVar("_Outcome")
@@ -23,6 +23,13 @@ class Account(NamedTuple):
     tokens: EntraTokens
     endpoints: EndpointChoice | None = None
     """None where the valves of the pipe say where it is answered."""
+    endpoints_text: str = ""
+    """ENDPOINTS_JSON."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> list[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model."""
+        base_url = self.limits.facts["base_url"]
+        return endpoint_trials(self.endpoints_text, base_url, models)
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None

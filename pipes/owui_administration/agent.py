@@ -10,7 +10,7 @@ from typing import Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from openai_responses.clock import utc_today
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from owui_administration.usage_table import UsageRow
 from shells.administration import UNKNOWN_CALL, CallFacts
 
@@ -69,6 +69,15 @@ def agent_names(
         return None
     model_id = str(model.get("id"))
     return model_id, model_id.split(".", 1)[-1]
+
+
+def is_legacy(metadata: JsonObject) -> bool:
+    """Say whether the host chooses the tools of a chat in a request of its own.
+
+    That is a task of the same model, for which the host calls no filter
+    (utils/middleware.py:1044 of 0.12.4).
+    """
+    return bool(value_at(metadata, "params", "function_calling") == "legacy")
 
 
 _FLAG = TypeAdapter(bool)

@@ -24,7 +24,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import load_json
 from openai_responses.models.resolve import resolve_model
 from owui_administration.host import user_groups
-from shells.administration import CallFacts
+from shells.administration import CallFacts, EndpointTrial
 
 _UNREADABLE = (
     "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
@@ -197,6 +197,22 @@ def _is_down(kind: str, code: str | None, status: int) -> bool:
         return False
     is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
     return is_failing or status in (401, 429) or status >= 500
+
+
+def endpoint_trials(
+    text: str, base_url: str, models: Sequence[str]
+) -> list[EndpointTrial]:
+    """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
+    trials: list[EndpointTrial] = []
+    for entry in read_endpoints(text) or ():
+        fitting = [
+            model
+            for model in models
+            if entry.is_for(entry.groups, {model, resolve_model(model).id})
+        ]
+        chosen = next(iter([*fitting, *models]), "")
+        trials.append(EndpointTrial(chosen, EndpointChoice([entry], base_url, {})))
+    return trials
 
 
 async def choose_endpoints(

@@ -21,6 +21,7 @@ from owui_administration.agent import (
     LimitReached,
     agent_facts,
     agent_names,
+    is_legacy,
     usage_row,
     wants_stream,
 )
@@ -44,6 +45,10 @@ _NOT_KNOWN = (
 _NO_STREAM = (
     "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
+)
+_LEGACY = (
+    "Your usage is limited, and with Function Calling set to Legacy a part of this "
+    "model's usage is not counted. Set it to Native in the chat's controls."
 )
 
 
@@ -99,14 +104,16 @@ class Filter:
         if limits.is_admin:
             unknown_names = await self._names.problem(rules, entries)
             limits.problems = (*limits.problems, unknown_names)
-        return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
+        telemetry = Telemetry(facts, self._words)
+        return Account(limits, telemetry, self._tokens, endpoints, entries)
 
-    async def inlet(
+    async def inlet(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
         body: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
         __request__: HostRequest | None = None,
+        __metadata__: JsonObject | None = None,
         __id__: str = _FILTER_ID,
         __event_emitter__: EventEmitter | None = None,
     ) -> JsonObject:
@@ -128,6 +135,8 @@ class Filter:
         refusal = limits.refusal(model_id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
+        if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
+            refusal = _LEGACY
         if refusal:
             # An inlet that raises ends the question: Open WebUI shows the text in the
             # chat.

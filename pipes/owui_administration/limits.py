@@ -85,7 +85,7 @@ class UserLimits:
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
-        `model` is the API's name, with `-pro` for the mode.
+        `model` is the API's name, with `-pro` for the mode and `-research` for research.
         """
         if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ

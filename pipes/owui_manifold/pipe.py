@@ -23,7 +23,7 @@ from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
 from owui_manifold.call.capabilities import AccountCapabilities
-from owui_manifold.call.checking import check_call
+from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall, PipeCall, page_emitter, read_caller
 from owui_manifold.call.log import RunLog
@@ -172,7 +172,8 @@ class Pipe:
         """Return the events of an answer: of the model, of `/check` or of `/usage`."""
         call = await check_call(arrived)
         if is_check_command(call):
-            return run_diagnostics(call, self._connections)
+            endpoints = await calls_to_each_endpoint(arrived, call)
+            return run_diagnostics(call, self._connections, endpoints)
         account = call.account
         lines = account.limits.usage_answer(last_user_text(call)) if account else None
         if lines:

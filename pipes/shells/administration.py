@@ -77,6 +77,10 @@ class EventWords(NamedTuple):
 class UsageAllowance(Protocol):
     """What the user of a call may use."""
 
+    @property
+    def problems(self) -> Sequence[str]:
+        """What is wrong with the rules, for administrators; empty texts say nothing."""
+
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
@@ -116,6 +120,15 @@ class EndpointQueue(Protocol):
         """Choose the next entry after a failure; return the notice, empty if none is."""
 
 
+class EndpointTrial(NamedTuple):
+    """One entry of ENDPOINTS_JSON, to be tried out."""
+
+    model: str
+    """One of those that it is for."""
+    endpoints: EndpointQueue
+    """It alone."""
+
+
 class CallAccount(Protocol):
     """Decides about one call of the pipe, and counts its usage."""
 
@@ -126,6 +139,12 @@ class CallAccount(Protocol):
     @property
     def endpoints(self) -> EndpointQueue | None:
         """Where it is answered; None if the valves of the pipe decide."""
+
+    def endpoint_trials(self, models: Sequence[str]) -> Sequence[EndpointTrial]:
+        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model.
+
+        It is the first of `models` that the entry is for, or the first of all.
+        """
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None

@@ -5,8 +5,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.transport.connections import Timeouts
 
-_PRO_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 class TimeoutSettings(BaseModel):
@@ -32,8 +33,8 @@ class TimeoutSettings(BaseModel):
 
     def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
         """Return the limits of a request to a model; `total` is that of its answer."""
-        is_pro = model.pro or "-pro" in model.id
-        least = _PRO_SILENCE if is_pro else 0.0
+        is_slow = model.pro or model.research or "-pro" in model.id
+        least = _LONG_SILENCE if is_slow else 0.0
         return Timeouts(
             connect=self.connect_timeout_seconds,
             first_event=max(self.first_event_timeout_seconds, least),

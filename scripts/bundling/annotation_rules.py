@@ -18,12 +18,17 @@ Scope = Function | ast.ClassDef
 def check_annotations(module: Module) -> Iterator[Refusal]:
     """Refuse quoted annotations, or ones that name what is local to a function."""
     for node in ast.walk(module.tree):
-        for annotation in _annotations_of(node):
-            for part in _type_parts(annotation):
-                if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    yield module.refuse(part, f'the quoted annotation "{part.value}"')
+        for part in _annotation_parts(node):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield module.refuse(part, f'the quoted annotation "{part.value}"')
         if isinstance(node, Function):
             yield from _check_locals(node, module)
+
+
+def _annotation_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that stand for types in the annotations of a node itself."""
+    for annotation in _annotations_of(node):
+        yield from _type_parts(annotation)
 
 
 def _annotations_of(node: ast.AST) -> Iterator[ast.expr]:
@@ -62,11 +67,10 @@ def _check_locals(function: Function, module: Module) -> Iterator[Refusal]:
     local = set(_locals_of(function))
     for inner in _scopes_in(function):
         for node in ast.walk(inner):
-            for annotation in _annotations_of(node):
-                for part in _type_parts(annotation):
-                    if isinstance(part, ast.Name) and part.id in local:
-                        reason = f"the annotation {part.id} is local to {function.name}"
-                        yield module.refuse(part, reason)
+            for part in _annotation_parts(node):
+                if isinstance(part, ast.Name) and part.id in local:
+                    reason = f"the annotation {part.id} is local to {function.name}"
+                    yield module.refuse(part, reason)
 
 
 def _scopes_in(function: Function) -> Iterator[Scope]:

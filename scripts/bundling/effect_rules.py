@@ -23,22 +23,29 @@ Allowed = (
 
 
 def check_effects(module: Module) -> Iterator[Refusal]:
-    """Refuse whatever an import of this module would do beside defining names."""
+    """Refuse what an import of this module would do besides defining names."""
     origins = {name.bound: name.origin for name in module.externals}
     for node in _statements(module.tree.body):
-        if not isinstance(node, Allowed):
-            yield module.refuse(node, "an effect at import; only definitions may stand")
-            continue
-        if _assigns_inside(node):
-            yield module.refuse(node, "changes another object at import")
-        for part in _evaluated_at_import(node):
-            reason = _effect(part, origins)
-            if reason:
-                yield module.refuse(part, reason)
+        yield from _check_statement(node, module, origins)
     for inner in ast.walk(module.tree):
         if isinstance(inner, ast.Global):
             names = ", ".join(inner.names)
             yield module.refuse(inner, f"rebinds the global {names}; importers differ")
+
+
+def _check_statement(
+    node: ast.stmt, module: Module, origins: dict[str, str]
+) -> Iterator[Refusal]:
+    """Refuse what one statement would do at import."""
+    if not isinstance(node, Allowed):
+        yield module.refuse(node, "an effect at import; only definitions may stand")
+        return
+    if _assigns_inside(node):
+        yield module.refuse(node, "changes another object at import")
+    for part in _evaluated_at_import(node):
+        reason = _effect(part, origins)
+        if reason:
+            yield module.refuse(part, reason)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -27,8 +27,11 @@ def merge_imports(imports: Iterable[ExternalImport]) -> str:
     for module in sorted(names_by_module):
         names_in_order = sorted(names_by_module[module])
         statements.append((module, _print_from_import(module, names_in_order)))
-    standard = [text for module, text in statements if _is_standard(module)]
-    foreign = [text for module, text in statements if not _is_standard(module)]
+    standard: list[str] = []
+    foreign: list[str] = []
+    for module, text in statements:
+        group = standard if _is_standard(module) else foreign
+        group.append(text)
     groups = [standard, foreign]
     return "\n\n".join("\n".join(group) for group in groups if group)
 

@@ -74,21 +74,25 @@ def read_module(name: str, path: Path, target: Target) -> Module:
     foreign: list[ExternalImport] = []
     ours: list[OurImport] = []
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                imported = ExternalImport(node.lineno, alias.name, None, alias.asname)
+                foreign.append(imported)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             if node.module.partition(".")[0] in target.packages:
                 names = tuple(alias.name for alias in node.names)
                 ours.append(OurImport(node.lineno, node.module, names))
             else:
-                foreign += (
-                    ExternalImport(node.lineno, node.module, alias.name, alias.asname)
-                    for alias in node.names
-                )
-        elif isinstance(node, ast.Import):
-            foreign += (
-                ExternalImport(node.lineno, alias.name, None, alias.asname)
-                for alias in node.names
-            )
+                foreign += _foreign_names(node, node.module)
     return Module(name, text, tree, tuple(ours), tuple(foreign))
+
+
+def _foreign_names(node: ast.ImportFrom, module: str) -> list[ExternalImport]:
+    """Return the names that a `from` import takes from a foreign module."""
+    return [
+        ExternalImport(node.lineno, module, alias.name, alias.asname)
+        for alias in node.names
+    ]
 
 
 def _parse(name: str, text: str) -> ast.Module:

@@ -100,9 +100,17 @@ def _check_host_classes(modules: Sequence[Module], target: Target) -> Iterator[R
             if name in HOST_CLASSES and meaning != first:
                 yield module.refuse(line, f"a second host class, {name}")
     entry = next(module for module in modules if module.name == target.entry)
-    classes = [node for node in entry.tree.body if isinstance(node, ast.ClassDef)]
-    own = [node for node in classes if node.name == target.host_class]
+    yield from _check_entry_class(entry, target.host_class)
+
+
+def _check_entry_class(entry: Module, host_class: str) -> Iterator[Refusal]:
+    """The entry module has to define its host class once."""
+    own = [
+        node
+        for node in entry.tree.body
+        if isinstance(node, ast.ClassDef) and node.name == host_class
+    ]
     if not own:
-        yield entry.refuse(1, f"the entry module defines no class {target.host_class}")
+        yield entry.refuse(1, f"the entry module defines no class {host_class}")
     for again in own[1:]:
-        yield entry.refuse(again, f"a second host class, {target.host_class}")
+        yield entry.refuse(again, f"a second host class, {host_class}")

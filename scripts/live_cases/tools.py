@@ -116,6 +116,47 @@ TOOL_CASES = (
         code="missing_required_parameter",
     ),
     Case(
+        "a container with an unknown file",
+        {
+            "tools": [
+                {
+                    "type": "code_interpreter",
+                    "container": {"type": "auto", "file_ids": [f"file-{'0' * 22}"]},
+                }
+            ]
+        },
+        ASSUMED,
+        status=404,
+        message="(?i)file.*not found",
+    ),
+    Case(
+        "a web search with all options",
+        {
+            "tools": [
+                {
+                    "type": "web_search",
+                    "external_web_access": False,
+                    "filters": {"blocked_domains": ["example.org"]},
+                    "return_token_budget": "unlimited",
+                }
+            ],
+            "tool_choice": "none",
+        },
+        'guide "Web search"',
+        200,
+    ),
+    Case(
+        "a budget for a model that does not reason",
+        {
+            "tools": [{"type": "web_search", "return_token_budget": "unlimited"}],
+            "tool_choice": "none",
+            "reasoning": {},
+        },
+        ASSUMED,
+        200,
+        model="gpt-4.1",
+    ),
+    Case(
         "two servers of one label",
         {"tools": [SERVER, SERVER]},
         "reports of OpenAI's users",

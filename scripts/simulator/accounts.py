@@ -56,12 +56,12 @@ AZURE_LIMITS = {
     "x-ratelimit-reset-requests": "0",
     "x-ratelimit-renewalperiod-requests": "60",
 }
-"""Recorded of a resource of Azure."""
+"""Recorded from an Azure resource."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One kind of endpoint: which of the optional refusals it makes."""
+    """One kind of endpoint, by the optional refusals that it sends."""
 
     name: str
     line: str
@@ -71,8 +71,8 @@ class Profile:
     verified_for_streaming: bool = True
     accepts_context_management: bool = True
     accepts_appended_settings: bool = True
-    """Whether `configuration_update` and `additional_tools` are known. Of Azure and
-    other servers it is unproven: assumed not."""
+    """Whether `configuration_update` and `additional_tools` are known. For Azure and
+    other servers nobody has shown it: assumed not."""
     rate_limits: Mapping[str, str] = field(default_factory=OPENAI_LIMITS.copy)
     """The headers about requests a minute."""
 

@@ -63,12 +63,12 @@ PATTERN_FAILURE = end_with_error_event(
     nested=True,
     type="server_error",
 )
-"""What gpt-5.4 says of a pattern that looks around (reports: vercel/ai 16021)."""
+"""The error of gpt-5.4 for a pattern with lookaround (reports: vercel/ai 16021)."""
 
 
 @dataclass(frozen=True)
 class RequestOrigin:
-    """Who asks, and under which rules."""
+    """Who sends a request, and which rules apply to it."""
 
     account: Account
     profile: Profile
@@ -104,7 +104,7 @@ class Responder:
         self._failed: Counter[tuple[FailedStart, str, int]] = Counter()
 
     def forget(self) -> None:
-        """Empty the cache, the attempts and the faults; ids go on counting."""
+        """Empty the cache, the attempts and the faults; ids continue to count."""
         self._cache.forget()
         self._records.forget()
         self.containers.forget()
@@ -147,7 +147,7 @@ class Responder:
     def _fail_start(
         self, request: ValidRequest, planned: PlannedAnswer
     ) -> PlannedAnswer:
-        """Cut an answer short whose start is to fail, as often as was asked for."""
+        """Cut an answer short whose start has to fail, as often as the fault says."""
         for fault in self.faults:
             if not isinstance(fault, FailedStart) or not fault.concerns(request):
                 continue

@@ -1,7 +1,7 @@
-"""What is in force at the end of an input: effort, format, the tools and their choice.
+"""The settings at the end of an input: effort, format, tools and tool choice.
 
-A `configuration_update` and an `additional_tools` item hold from their place on. Server
-side compaction keeps both. Sources: guide "Keep the prefix unchanged"; guide
+A `configuration_update` and an `additional_tools` item apply from their place on.
+Server-side compaction keeps both. Sources: guide "Keep the prefix unchanged"; guide
 "Compaction"; types, `response_input_item_param.py`.
 """
 
@@ -34,7 +34,7 @@ CALL_KINDS = {
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the items of an input made of a request's own settings."""
+    """A request's settings after the items of its input have changed them."""
 
     effort: str | None
     format: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Configuration:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All tools that there are, allowed or not."""
+        """All tools, allowed or not."""
         return (*self.declared, *self.appended)
 
     @property
@@ -56,7 +56,7 @@ class Configuration:
         return tuple(tool for tool in self.tools if self._allows(tool))
 
     def _allows(self, tool: Tool) -> bool:
-        # `none` is not obeyed: there are servers that ignore it, and a run has to end.
+        # `none` is ignored, as some servers do; a run has to end all the same.
         if not isinstance(self.choice, Mapping):
             return True
         if self.choice["type"] != "allowed_tools":
@@ -77,8 +77,8 @@ class Configuration:
     def namespace_of(self, call: Item, model: ModelFacts) -> str | None:
         """Return the namespace that a call of a tool of an item comes with.
 
-        Recorded: the tool's own name on gpt-5.4, none on gpt-5.6 and gpt-6-astra. Of
-        the models between them nothing is known: assumed none.
+        Recorded: the tool's own name on gpt-5.4, none on gpt-5.6 and gpt-6-astra. For
+        models between them it is assumed that there is none.
         """
         if model.series > LAST_SERIES_WITH_NAMESPACES:
             return None
@@ -88,7 +88,7 @@ class Configuration:
 
 
 def read_configuration(body: Body, model: ModelFacts) -> Configuration:
-    """Return what is in force behind the last item of a body."""
+    """Return the settings after the last item of a body."""
     items = list_items(body)
     updates = [item for item in items if is_update(item)]
     effort = model.default_effort
@@ -113,16 +113,16 @@ def _inner(settings: Body, key: str, name: str) -> Any:
 
 
 def draft_update(held: Configuration) -> list[dict[str, Any]]:
-    """Return the fresh update that stands right behind a compaction.
+    """Return the update that the API adds right after a compaction.
 
-    Source: guide "Compaction". That there is none where nothing was updated is assumed.
+    Source: guide "Compaction". Assumed: there is none if nothing was updated.
     """
     settings = {"reasoning": {"effort": held.effort}, "text": {"format": held.format}}
     return [{"type": "configuration_update", **settings}] if held.updated else []
 
 
 def list_items(body: Body) -> Sequence[Item]:
-    """Return the items of a body's input; a text is no item that matters here."""
+    """Return the items of a body's input; none if that is a text."""
     given = body.get("input")
     return given if isinstance(given, list) else ()
 

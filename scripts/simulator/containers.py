@@ -14,10 +14,10 @@ MAX_IDLE_SECONDS = 20 * 60.0
 
 
 class ContainerClock:
-    """When each container was used last; one that was never seen is alive."""
+    """The last use of each container; one that was never seen is alive."""
 
     def __init__(self) -> None:
-        """Know of no container."""
+        """Start without containers."""
         self._used: dict[str, float] = {}
 
     def forget(self) -> None:
@@ -36,7 +36,7 @@ class ContainerClock:
                 self._used[item["container_id"]] = now
 
     def check(self, body: Item, items: Sequence[Item], now: float) -> None:
-        """Raise the refusal for a container that is dead; the others are used now."""
+        """Raise the refusal for a dead container; note the use of the others."""
         for tool in body.get("tools") or []:
             container = tool.get("container")
             if isinstance(container, str) and self.is_dead(container, now):
@@ -47,6 +47,6 @@ class ContainerClock:
             container = item["container_id"]
             if self.is_dead(container, now):
                 raise Refusal(
-                    "Container is expired. Expected container_id: " f"{container}."
+                    f"Container is expired. Expected container_id: {container}."
                 )
         self.note_use(items, now)

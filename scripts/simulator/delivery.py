@@ -60,7 +60,7 @@ ENDLESS_PIECES = {
     "events": b'data: {"type":"response.aura.delta","delta":"?"}\n\n' * 1_024,
     "drip": b"x",
 }
-"""What a server can write for ever."""
+"""Pieces that a faulty server can repeat without an end."""
 DRIP_SECONDS = 0.01
 
 
@@ -77,7 +77,7 @@ class AnswerDelivery:
     stored: StoredResponse | None = None
     start: int = 0
     server: str = ""
-    """Whose way of streaming the answer has."""
+    """The server whose way of streaming is imitated; empty for OpenAI's."""
 
     async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""

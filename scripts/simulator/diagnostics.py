@@ -1,8 +1,8 @@
-"""Prompt cache diagnostics: why a prompt did not begin as an earlier one did.
+"""Prompt cache diagnostics: why a prompt begins differently from an earlier one.
 
 Source: guide "Prompt cache diagnostics"; types, `response.py`,
 `PromptCacheDiagnostics`; vendors: pydantic-ai 2.68.0. Assumed: the order of the reasons
-and the words of the refusal; ``parallel_tool_calls`` reads as changed tools and
+and the wording of the refusal; ``parallel_tool_calls`` counts as changed tools and
 ``context_management`` as changed input, because no reason names them; a prompt too
 short for the cache is ``unavailable``.
 """
@@ -61,7 +61,7 @@ class PromptRecords:
         self._kept.clear()
 
     def compare(self, earlier: str, record: PromptRecord) -> Diagnosis:
-        """Return the diagnosis of a prompt beside the one of a response."""
+        """Return the diagnosis of a prompt compared with that of an earlier response."""
         if not record.model.diagnoses_cache:
             return dict(UNAVAILABLE)
         before = self._kept.get(earlier)
@@ -89,7 +89,7 @@ def _compare(before: PromptRecord, now: PromptRecord) -> Diagnosis:
 
 
 def _find_reason(before: PromptRecord, now: PromptRecord) -> str | None:
-    """Return the first reason beside the input itself."""
+    """Return the first reason other than the input itself."""
     if before.model.id != now.model.id:
         return "model_changed"
     if before.key != now.key:
@@ -103,7 +103,7 @@ def _find_reason(before: PromptRecord, now: PromptRecord) -> str | None:
 
 
 def read_comparison(body: Body) -> str | None:
-    """Return the id that a body asks to be compared with, or raise the refusal."""
+    """Return the id of the response to compare with, or raise the refusal."""
     options = body.get("prompt_cache_options") or {}
     earlier: str | None = options.get("comparison_response_id")
     if earlier is not None and not earlier.startswith("resp"):

@@ -1,4 +1,4 @@
-"""Pictures and container files: small, distinct, the same on every machine."""
+"""Images and container files: small, distinct, the same on every machine."""
 
 import base64
 import struct

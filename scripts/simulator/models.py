@@ -81,7 +81,7 @@ class ModelFacts:
 
     @property
     def default_retention(self) -> str:
-        """The ``prompt_cache_retention`` in force when none is asked for.
+        """The ``prompt_cache_retention`` in force when none is requested.
 
         Recorded, but for gpt-5.1.
         """
@@ -89,12 +89,12 @@ class ModelFacts:
 
     @property
     def default_top_p(self) -> float:
-        """The ``top_p`` in force when none is asked for; recorded, but for gpt-5.1."""
+        """The ``top_p`` in force when none is requested; recorded, but for gpt-5.1."""
         return 0.98 if self.series >= (5, 2) else 1.0
 
     @property
     def default_context(self) -> str:
-        """The ``reasoning.context`` in force when none or ``auto`` is asked for.
+        """The ``reasoning.context`` in force when none or ``auto`` is requested.
 
         Recorded: all turns on gpt-5.6 and gpt-6-astra, the current turn on gpt-5 to
         gpt-5.4. Of the other newer ones it is assumed.

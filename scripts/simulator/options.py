@@ -1,4 +1,4 @@
-"""The faults that may be asked for beside a scenario.
+"""The faults that can be added to a scenario.
 
 Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 
@@ -89,7 +89,7 @@ class UnknownOption(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """The faults that one request asked for."""
+    """The faults that one request asks for."""
 
     given: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ class Options:
 
 
 def find_spec(text: str) -> str | None:
-    """Return what stands behind the last ``sim:`` in a text."""
+    """Return what follows the last ``sim:`` in a text."""
     specs = [match["spec"] for match in SPEC_PATTERN.finditer(text)]
     return specs[-1] if specs else None
 

@@ -1,4 +1,4 @@
-"""What the prompt cache and replayed reasoning hang on, by model.
+"""What the prompt cache and replayed reasoning depend on, by model.
 
 =====================  ============================  =================================
 setting                the prompt cache              reasoning (from gpt-6.2 on)
@@ -44,7 +44,7 @@ def read_tier(body: Body) -> str:
 
 
 def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
-    """Return the settings at request level that the cache hangs on, as they count."""
+    """Return the request's settings that the cache depends on."""
     text = body.get("text") or {}
     reasoning = body.get("reasoning") or {}
     return {
@@ -58,13 +58,13 @@ def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
 
 
 def serialize_head(body: Body, model: ModelFacts) -> bytes:
-    """Serialize what stands before the input: tools, then instructions before 6.2."""
+    """Serialize what precedes the input: tools, then instructions before 6.2."""
     first = "" if model.reads_instructions_last else body.get("instructions") or ""
     return serialize_value([body.get("tools") or [], first])
 
 
 def serialize_bound_head(body: Body, model: ModelFacts) -> bytes:
-    """Serialize what reasoning is bound to, beside the items in front of it."""
+    """Serialize what reasoning is bound to besides the items before it."""
     head = serialize_head(body, model)
     if not model.binds_reasoning_to_prefix:
         return head
@@ -81,7 +81,7 @@ class Prompt:
     prefix: bytes
     """What can be cached; a longer chat starts with a shorter one."""
     behind: bytes
-    """What stands behind the input and is paid for in full."""
+    """What follows the input and is billed in full."""
     reasoning_tokens: int
 
     @property
@@ -96,7 +96,7 @@ class Prompt:
 
     @property
     def uncached_tokens(self) -> int:
-        """How much of it is neither read from the cache nor written to it."""
+        """The tokens that are neither read from the cache nor written to it."""
         return count_tokens(self.behind) if self.behind else 0
 
 

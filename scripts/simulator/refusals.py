@@ -1,4 +1,4 @@
-"""The error bodies in the API's own words.
+"""The error bodies with the API's own messages.
 
 Wording, status, code, type: docs/reference/responses-api.md, "Refusals of input items"
 and "Errors".

@@ -51,7 +51,7 @@ class ValidRequest:
 
     @property
     def wants_summary(self) -> bool:
-        """Whether a summary of the reasoning was asked for."""
+        """Whether a summary of the reasoning was requested."""
         return bool((self.body.get("reasoning") or {}).get("summary"))
 
     @property

@@ -132,12 +132,12 @@ class PrefixHash:
     """The hash of a prompt as far as it has been read."""
 
     def __init__(self, head: bytes) -> None:
-        """Start behind what stands before the input."""
+        """Start after what precedes the input."""
         self._head = hashlib.sha256(head)
         self._hash = self._head.copy()
 
     def read(self, item: Item) -> None:
-        """Read one more canonical item; a compaction stands for all before it."""
+        """Read one more canonical item; a compaction replaces all before it."""
         if item["type"] == "compaction":
             self._hash = self._head.copy()
         self._hash.update(b"\n" + serialize_value(item))
@@ -157,7 +157,7 @@ MIN_CONTENT_LENGTH = 288
 
 @dataclass(frozen=True)
 class Seal:
-    """What a piece of encrypted content knows about its making.
+    """What encrypted content records of its origin.
 
     Its fields are sealed by their names, so that another name changes all transcripts.
     """
@@ -206,7 +206,7 @@ def unseal_content(text: str) -> Seal:
 
 
 def rewrite_seal(text: str, writing: str = "") -> str:
-    """Return another writing of encrypted content; content of others stays."""
+    """Return encrypted content in another encoding; foreign content stays."""
     try:
         return seal_content(unseal_content(text), writing)
     except ForeignSeal:

@@ -101,7 +101,7 @@ class Simulator:
         return self._wall_clock() + self._passed
 
     def release(self) -> None:
-        """Let the answers go on that hold, and those that would."""
+        """Release the answers that hold, and those that would hold later."""
         self._released.set()
 
     async def closed_early(self, timeout: float = WAIT_SECONDS) -> RecordedRequest:

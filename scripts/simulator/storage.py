@@ -20,7 +20,7 @@ QUERY_PARAMETERS = ("include", "include_obfuscation", "starting_after", "stream"
 
 @dataclass
 class StoredResponse:
-    """One response: what it has come to, how often somebody asked for it."""
+    """One response, and how often it was requested."""
 
     answer: PlannedAnswer
     organization: str
@@ -39,14 +39,14 @@ class StoredResponse:
 
     @property
     def is_running(self) -> bool:
-        """Whether the model still works at it: ``halt`` and ``asks`` say so."""
+        """Whether the model is still working on it: ``halt`` and ``asks`` say so."""
         halts = self.answer.options.has("halt") and not self.cancelled
         asks = self.answer.options.number("asks")
         return self.background and halts and (asks is None or self.looks < asks)
 
     @property
     def so_far(self) -> tuple[Event, ...]:
-        """The events that there are by now."""
+        """The events so far."""
         halt = self.answer.options.number("halt")
         stopped = self.background and (self.is_running or self.cancelled)
         return self.answer.events[: halt if stopped else None]
@@ -82,7 +82,7 @@ class StoredResponse:
         return {**self.opened, "status": "failed", "error": error}
 
     def cancel(self) -> Event:
-        """Stop the model, if it is still at work; return what there is."""
+        """Stop the model if it still works; return the response so far."""
         if not self.background:
             raise Refusal("Cannot cancel a synchronous response.")
         if self.is_running:
@@ -112,7 +112,7 @@ class ResponseStore:
         account: Account,
         now: float,
     ) -> StoredResponse | None:
-        """Keep the response to ``body``, unless it is not to be stored."""
+        """Keep the response to ``body``, unless `store` forbids it."""
         if not answer.events or "response" not in answer.events[0]:
             return None
         aged = 2 * MAX_RESUMABLE_SECONDS if answer.options.has("aged") else 0
@@ -135,7 +135,7 @@ class ResponseStore:
         return stored
 
     def ids(self) -> list[str]:
-        """Return the ids of all that is kept, the oldest first."""
+        """Return the ids of the kept responses, oldest first."""
         return list(self._kept)
 
     def forget(self) -> None:
@@ -144,7 +144,7 @@ class ResponseStore:
         self._kept.clear()
 
     def end(self) -> None:
-        """Let go whoever waits for a model."""
+        """Release everybody who waits for a model."""
         for stored in self._kept.values():
             stored.over.set()
 
@@ -152,7 +152,7 @@ class ResponseStore:
 def read_start_position(
     query: Mapping[str, str], stored: StoredResponse, now: float
 ) -> int | None:
-    """Return where a stream is to begin; None when one object is asked for."""
+    """Return where a stream begins; None if one object is requested."""
     for name in query:
         if name.removesuffix("[]") not in QUERY_PARAMETERS:
             raise refuse_unknown_parameter(name)

@@ -1,10 +1,10 @@
 """Functions and formats that do not say whether they are strict.
 
-Recorded of 219 functions and of 8 formats without `strict`: all came back strict, with
-`additionalProperties: false`, and with every property required, also those that the
-request had left optional. That a schema which strict mode refuses stays as it is, and is
-not strict, is from the types (`namespace_tool_param.py`); that inner objects are closed
-like the outermost is assumed. A format comes back without its `$schema`.
+Recorded: 219 functions and 8 formats without `strict` all came back strict, with
+`additionalProperties: false`, and with every property required, even those that the
+request had left optional. From the types (`namespace_tool_param.py`): a schema that
+strict mode refuses stays as it is, and is not strict. Assumed: inner objects are closed
+like the outermost one. A format comes back without its `$schema`.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ SCHEMA_MAPS = ("properties", "$defs", "definitions")
 
 
 def settle_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool as the API uses it and tells it back: with `strict` decided."""
+    """Return a tool as the API uses and echoes it: with `strict` decided."""
     if tool["type"] != "function":
         return dict(tool)
     return _settle(tool, "parameters")
 
 
 def settle_format(format: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a format as the API uses it and tells it back: with `strict` decided."""
+    """Return a format as the API uses and echoes it: with `strict` decided."""
     if format["type"] != "json_schema":
         return dict(format)
     schema = {key: value for key, value in format["schema"].items() if key != "$schema"}
@@ -44,15 +44,13 @@ def _settle(holder: Mapping[str, Any], field: str) -> dict[str, Any]:
 
 
 def close_schema(schema: Any) -> Any:
-    """Return a schema whose objects take nothing unknown and require everything."""
+    """Return a schema whose objects allow nothing unknown and require everything."""
     if not isinstance(schema, Mapping):
         return schema
     closed = dict(schema)
     for word in SCHEMA_MAPS:
         if isinstance(closed.get(word), Mapping):
-            closed[word] = {
-                name: close_schema(inner) for name, inner in closed[word].items()
-            }
+            closed[word] = _close_each(closed[word])
     if "items" in closed:
         closed["items"] = close_schema(closed["items"])
     if "anyOf" in closed:
@@ -61,3 +59,7 @@ def close_schema(schema: Any) -> Any:
         closed.setdefault("additionalProperties", False)
         closed["required"] = list(closed["properties"])
     return closed
+
+
+def _close_each(schemas: Schema) -> dict[str, Any]:
+    return {name: close_schema(inner) for name, inner in schemas.items()}

@@ -29,7 +29,7 @@ def count_tokens(text: str | bytes) -> int:
 
 
 def count_prompt(prompt: bytes) -> int:
-    """Count a prompt; pictures and sealed reasoning are not read as text."""
+    """Count a prompt; images and sealed reasoning are not read as text."""
     return count_tokens(BASE64_PATTERN.sub(b"", prompt))
 
 
@@ -89,7 +89,7 @@ MIN_COMPACT_THRESHOLD = 1000
 
 
 def check_compaction(body: Mapping[str, Any]) -> None:
-    """Raise the refusal for a way to manage the context that there is not.
+    """Raise the refusal for an unknown way to manage the context.
 
     Source: types of openai 3.54.0; that 1,000 is taken is recorded. That less is not,
     and in which words, is assumed.
@@ -109,7 +109,7 @@ def check_compaction(body: Mapping[str, Any]) -> None:
 
 
 def is_to_be_compacted(body: Mapping[str, Any], tokens: int) -> bool:
-    """Tell whether an input of so many tokens calls for a compaction."""
+    """Tell whether an input of this many tokens has to be compacted."""
     ways = body.get("context_management") or []
     limits = [way.get("compact_threshold") for way in ways]
     return any(limit is not None and tokens > limit for limit in limits)

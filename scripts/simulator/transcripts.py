@@ -24,6 +24,7 @@ NOT_STORED = frozenset(
         "slow",
         "big-line",
         "task",
+        "agent-steps",
         "tool-forever",
         "mcp-approval-forever",
         "flex-unavailable",

@@ -384,6 +384,27 @@ async def test_words_that_open_nothing_are_told_to_administrators(
     assert shown == [False, False, True, False]
 
 
+@pytest.mark.asyncio
+async def test_sandbox_that_does_not_work_is_told_to_administrators(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above the answer, with what is missing; others get their answer without it."""
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("PATH", "/nowhere")
+    pipeline.valves.SANDBOX = True
+    shown = []
+    for user in ({}, {"role": "admin"}):
+        body: Json = {"messages": said("sim:short"), "stream": True}
+        body = await pipeline.inlet({**body, "metadata": METADATA}, user)
+        del body["metadata"]
+        answer = pipeline.pipe(None, AGENT, said("sim:short"), body)
+        shown.append(json.dumps(await asyncio.to_thread(list, answer)))
+
+    for_user, for_admin = shown
+    assert "bwrap is not installed" not in for_user
+    assert "The tools of the sandbox are not offered: bubblewrap" in for_admin
+
+
 # --------------------------------------------------------------------------- the tasks
 
 

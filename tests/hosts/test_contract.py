@@ -35,6 +35,7 @@ PROMISED = {
     "models.groups:Groups.get_group_by_name": "async (name)",
     "models.groups:Groups.get_groups_by_member_id": "async (user_id)",
     "models.config:Config.get": "async (key, default)",
+    "models.functions:Functions.get_functions_by_type": "async (type)",
     "models.files:Files.get_file_by_id": "async (id)",
     "models.models:ModelForm": "ModelMetaclass",
     "models.models:Models.get_model_by_id": "async (id)",

@@ -12,7 +12,7 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.servers.website import Website
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import install_pipe, valves_changed
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
@@ -90,6 +90,36 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
     assert "utm_source" not in str([host_items(stored), sources, shown])
     (tool,) = chat_bodies(simulator)[0]["tools"][:1]
     assert tool["user_location"] == {"type": "approximate"}
+
+
+@pytest.mark.asyncio
+async def test_research_is_shown_and_survives_a_broken_connection(
+    tab: Tab,
+    admin: User,
+    pipe_source: str,
+    pipe_valves: dict[str, str],
+    simulator: Simulator,
+) -> None:
+    """Each search while it runs, then the answer with its sources, in the background."""
+    given = {"MODEL_ID": "gpt-6.2-sol-research", "BACKGROUND_MODELS": "*-research"}
+    (model,) = await install_pipe(
+        admin, "research", pipe_source, {**pipe_valves, **given}
+    )
+
+    turn = await tab.send(model, "sim:web-search,drop=9 When did it freeze?")
+    stored = await tab.message(turn)
+    await admin.delete_function("research")
+
+    assert turn.error is None
+    assert text_of(stored).startswith(SHOWN)
+    assert [source["source"]["url"] for source in stored["sources"]] == PAGES
+    cards = [item["type"] for item in host_items(stored)]
+    assert cards.count("web_search_call") == 3
+    lines = [str(status.get("description")) for status in turn.statuses]
+    assert lines[0].startswith("Research takes several minutes: at most 60 searches")
+    sent = chat_bodies(simulator)[0]
+    assert sent["tools"][0]["return_token_budget"] == "unlimited"
+    assert (sent["background"], sent["max_tool_calls"]) == (True, 60)
 
 
 @pytest.mark.asyncio

@@ -177,3 +177,27 @@ async def test_two_processes_count_in_one_sqlite(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "data/webui.db")) as database:
         [row] = database.execute("SELECT * FROM openai_responses_usage").fetchall()
     assert row == ("u", "2026-11-23", "m", 50, 150, 100, 250, 350)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
+async def test_both_requests_of_the_older_mode_are_counted(
+    admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """Function Calling set to Legacy: one chooses the tools, the other answers."""
+    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
+    legacy = {"params": {"model_controls": {}, "function_calling": "legacy"}}
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        await admin.add_user("older.mode@example.com", "Ann") as asker,
+        Tab(asker) as tab,
+    ):
+        body = {"tool_ids": ["toolkit"], **legacy}
+        turn = await tab.send(MODEL, "sim:short hello", body=body)
+
+    rows = (
+        "SELECT sum(requests) AS requests FROM openai_responses_usage WHERE user_id = ?"
+    )
+    [row] = server.sql(rows, asker.id)
+    assert turn.error is None
+    assert row["requests"] == len(answered(simulator)) > 1

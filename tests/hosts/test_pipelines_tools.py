@@ -1,5 +1,6 @@
 """The agent's tools and its thoughts, as the real Open WebUI stores and shows them."""
 
+import asyncio
 import base64
 import json
 import re
@@ -30,6 +31,7 @@ from hosts.setup.agent import (
     pending,
 )
 from simulator import Simulator
+from strategies.parameters import MAX_ITERATIONS
 
 pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
@@ -284,6 +286,34 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     assert "lake.html.gz" not in json.dumps(stored)
 
 
+async def test_stop_ends_the_rounds_of_own_tools(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
+) -> None:
+    """No host stands between the rounds, yet at most one more request comes after it."""
+    code = json.dumps({"code": TELLING_TIME})
+    question = f"sim:tool-forever python_execute {code}"
+    async with agent_valves_changed(agents, MAXIMUM_ITERATIONS=MAX_ITERATIONS):
+        body = calling("python_execute")
+        turn = await tab.begin(FUNCTION_CALLING, question, body=body)
+        await simulator.requested(4, timeout=PATIENCE)
+
+        await tab.stop(turn)
+        seen = len(simulator.requests)
+        await until_cancelled(agents)
+        await tab.settle(turn)
+
+    assert len(simulator.requests) <= seen + 1
+    assert simulator.open_streams == 0
+    assert not (await tab.message(turn)).get("error")
+
+
+async def until_cancelled(server: PipelinesServer) -> None:
+    """Wait until the log says that an answer was cancelled, after seconds unread."""
+    async with asyncio.timeout(PATIENCE):
+        while '"ending": "cancelled"' not in server.log():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)  # no event says so
+
+
 async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
@@ -380,7 +410,8 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     await page.reload()
     assert "12:00 in Bern" in await page.last_answer()
     assert "look it up" not in await page.last_answer()
-    await shown.get_by_text("Explored").first.click()
+    for group in await shown.get_by_text("Explored").all():  # above and below the block
+        await group.click()
     await shown.get_by_text("Thought for").first.click()
     await shown.get_by_text("View Result from python_execute").first.click()
     output = page.answers.last.get_by_text("Output", exact=True)

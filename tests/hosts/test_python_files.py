@@ -7,7 +7,7 @@ import pytest
 from hosts.people.tabs import Tab
 from hosts.people.uploads import attach
 from hosts.people.users import User
-from hosts.sent import chat_bodies
+from hosts.sent import answered
 from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
@@ -17,7 +17,7 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 TABLE = b"city,people\nAtlantis,4711\n"
 WORKBOOK = b"PK\x03\x04 no real workbook"
-FOUND = "Atlantis,4711"
+FOUND = "Atlantis"
 
 
 def container_of(simulator: Simulator, body: dict[str, Any]) -> dict[str, bytes]:
@@ -51,7 +51,10 @@ async def test_attached_files_are_pythons(
         await tab.send(MODEL, "sim:short so?", chat_id=first.chat_id, body=whole)
 
     assert before.error is first.error is None
-    without, asked, again = chat_bodies(simulator)
+    bodies = [request.body for request in answered(simulator)]
+    # The text around retrieved sources looks like one of the host's own tasks.
+    chats = [body for body in bodies if question_of(body).endswith("?")]
+    without, asked, again = chats
     assert FOUND in question_of(without)
     for sent in (asked, again):
         assert container_of(simulator, sent) == {
@@ -63,4 +66,4 @@ async def test_attached_files_are_pythons(
         assert "### Task" not in question_of(sent)
     assert len(simulator.uploads.files) == 2
     assert again["input"][: len(asked["input"])] == asked["input"]
-    assert "Copying 2 files to Python" in [s["description"] for s in first.statuses]
+    assert "Copying 2 files to Python" in [s.get("description") for s in first.statuses]

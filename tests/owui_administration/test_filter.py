@@ -111,6 +111,29 @@ async def test_odd_numbers_count_as_none(limited: Filter, value: Any) -> None:
     assert sum(row[4:]) in (0, 1_000_002 if value is True else 0)
 
 
+@pytest.mark.parametrize(
+    ("mode", "rule", "is_refused"),
+    [
+        ("legacy", {"tokens": 10**9, "per": "day"}, True),
+        ("legacy", {"models": ["gpt5_react"]}, False),
+        ("native", {"tokens": 10**9, "per": "day"}, False),
+    ],
+)
+async def test_amounts_need_all_requests_to_be_counted(
+    limited: Filter, mode: str, rule: Json, *, is_refused: bool
+) -> None:
+    """In the older mode Open WebUI asks the agent twice, once without any filter."""
+    limit(limited, rule)
+    metadata = {"params": {"function_calling": mode}}
+    given: Json = {"__user__": ANN, "__model__": AGENT, "__metadata__": metadata}
+    asked = limited.inlet({"stream": True}, **given)
+    if is_refused:
+        with pytest.raises(LimitReached, match="Function Calling set to Legacy"):
+            await asked
+    else:
+        await asked
+
+
 async def test_what_cannot_be_written_counts(
     limited: Filter, database: UsageDatabase
 ) -> None:

@@ -322,7 +322,8 @@ def host_request() -> SimpleNamespace:
         assert name == "get_file_content_by_id"
         return f"/api/v1/files/{given['id']}/content"
 
-    return SimpleNamespace(app=SimpleNamespace(url_path_for=url_path_for))
+    state = SimpleNamespace(MODELS={})
+    return SimpleNamespace(app=SimpleNamespace(url_path_for=url_path_for, state=state))
 
 
 @dataclass
@@ -352,6 +353,25 @@ class Filters:
         return Valves(**self.valves.get(filter_id, {}))
 
 
+@dataclass
+class Functions:
+    """The table of functions."""
+
+    rows: list[SimpleNamespace] = field(default_factory=list)
+
+    def add(
+        self, id: str, kind: str, *, is_active: bool = True, **manifest: str
+    ) -> None:
+        """Install a function whose source begins like this."""
+        meta = SimpleNamespace(manifest=manifest)
+        row = SimpleNamespace(id=id, type=kind, meta=meta, is_active=is_active)
+        self.rows.append(row)
+
+    async def get_functions_by_type(self, type: str) -> list[SimpleNamespace]:
+        """Return those of a type (models/functions.py)."""
+        return [row for row in self.rows if row.type == type]
+
+
 class StandInHost:
     """The package, put where the pipe looks for it."""
 
@@ -366,6 +386,8 @@ class StandInHost:
         self.provide("models.chats", Chats=self.chats)
         self.provide("models.users", Users=Users())
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
+        self.functions = Functions()
+        self.provide("models.functions", Functions=self.functions)
         self.models = Models()
         self.settings = Settings()
         self.settings.permitted.add(("user-1", "features.web_search"))

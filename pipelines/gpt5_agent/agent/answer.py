@@ -182,6 +182,8 @@ class _Agent:
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
+                if self._request.pictures:
+                    self._request.pictures.keep(self._request.chat, event.item)
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -338,6 +340,8 @@ async def run_agent(
             yield event
     finally:
         if agent is None or agent.is_over:
+            if request.pictures:
+                request.pictures.forget(request.chat)
             request.on_end(_build_metadata(request, spending, kind))
 
 

@@ -75,6 +75,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     system_text, items, cut_note = _build_history(
         messages, origin, earlier, request.sign
     )
+    if request.pictures:
+        items = request.pictures.restore(request.chat, items)
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
     first_request = build_request(

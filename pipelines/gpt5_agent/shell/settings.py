@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
@@ -58,6 +59,7 @@ class AgentInput(NamedTuple):
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
+    pictures: PictureMemory | None = None
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -104,6 +106,7 @@ def build_agent_request(
         on_end=log_metadata,
         user_id=question.caller.user_id,
         repairs=question.repairs,
+        pictures=question.pictures,
     )
 
 

@@ -12,6 +12,7 @@ from aiohttp import web
 from gpt5_agent.ports import AgentContext
 
 _LISTENER_READ_BYTES = 64 * 1024
+_OWN_NAMES = ("127.0.0.1", "localhost")
 _MAX_LINE_CHARACTERS = 1024 * 1024
 
 
@@ -111,7 +112,13 @@ class HttpListener:
     async def _receive_post(
         self, context: AgentContext, request: web.Request
     ) -> web.Response:
-        """Take an input; the answer to the post does not wait for the agent's."""
+        """Take an input; the answer to the post does not wait for the agent's.
+
+        A page in a browser cannot guess the token here, whatever name its server has
+        given to this machine.
+        """
+        if "Origin" in request.headers or request.url.host not in _OWN_NAMES:
+            return web.Response(status=403, text="Browsers are not answered.")
         authorization = request.headers.get("Authorization", "").encode(
             errors="replace"
         )

@@ -120,7 +120,8 @@ def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     if target:
         condition = f"with {one_line_json(target)}"
     text = f"Make every call of {name} in this chat, {condition}."
-    return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
+    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text.isprintable()
+    return text if is_whole else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:

@@ -7,7 +7,8 @@ The first that fits, so that a real id always has priority:
 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-5. any other name, with the facts of its family, or with cautious facts.
+5. one of these with `-research` at its end: `gpt-6.1-sol-research`;
+6. any other name, with the facts of its family, or with cautious facts.
 
 Models that are described elsewhere (`overrides`) have priority over all of these.
 """
@@ -53,7 +54,8 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
+    for.
     """
 
     id: str
@@ -62,6 +64,7 @@ class ResolvedModel(NamedTuple):
     facts: ModelFacts
     name: str
     pro: bool = False
+    research: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -83,6 +86,9 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
+    researching = _researching(name, overrides)
+    if researching is not None:
+        return researching
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
@@ -100,6 +106,47 @@ def resolve_model(
         facts=_model_facts(model_id),
         name=_shown_name(model_id, stated_effort),
     )
+
+
+_RESEARCH = "-research"
+_RESEARCH_EFFORTS = ("high", "xhigh", "max")
+
+
+def _researching(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-research` behind a known model; None for any other.
+
+    The effort is high if the name has none (OpenAI's guide "Web search" recommends
+    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    """
+    if not name.endswith(_RESEARCH) or _is_models_own(name):
+        return None
+    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+    if not model.facts.known_family:
+        return None
+    effort = model.effort
+    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+        effort = "high"
+    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+
+
+def _is_models_own(name: str) -> bool:
+    return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
+
+
+def takes_search_budget(model: ResolvedModel) -> bool:
+    """Say whether a model's web search takes a `return_token_budget`.
+
+    It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
+    """
+    version = _GPT_VERSION.match(model.facts.id or model.family)
+    if version is None or not model.facts.reasoning:
+        return False
+    return int(version["major"]) >= _FIRST_WITH_BUDGET
+
+
+_FIRST_WITH_BUDGET = 5
 
 
 def _model_in_pro_mode(

@@ -124,6 +124,11 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
+    return _strict_value(node, depth)
+
+
+def _strict_value(node: Schema, depth: int) -> Schema:
+    """Return the strict form of a schema that is no choice."""
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # A format that the API does not know takes the whole request down.
     if node.get("format") in _STRICT_FORMATS:

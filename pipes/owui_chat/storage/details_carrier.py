@@ -179,9 +179,11 @@ def restore_from_details(
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            named = list(_name_records(part.text, turns, records))
-            restored += [text for text in named if text.text]
-            textless += [text for text in named if not text.text]
+            for piece in _name_records(part.text, turns, records):
+                if piece.text:
+                    restored.append(piece)
+                else:
+                    textless.append(piece)
             continue
         if isinstance(part, UserMessage):
             restored += textless

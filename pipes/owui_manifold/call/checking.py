@@ -5,6 +5,7 @@ Microsoft Entra ID.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
@@ -13,8 +14,10 @@ from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import permitted_agent, permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
+from owui_manifold.call.research import check_research
 from owui_manifold.host.open_webui import active_administration, identity_headers
 from shells.administration import CallFacts, EndpointQueue
+from shells.valve_words import comma_list
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
@@ -31,15 +34,22 @@ async def check_call(call: PipeCall) -> CheckedCall:
     """
     if call.account is None:
         call = await _with_account(call)
-    if call.account and call.account.endpoints:
-        call = _at_endpoint(call, call.account.endpoints)
+    return await _check_at(call, call.account.endpoints if call.account else None)
+
+
+async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
+    """Return the call with what it may set, answered at the first of the endpoints."""
+    if endpoints:
+        call = _at_endpoint(call, endpoints)
     config = call.config
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     if config.valves.AUTH == "entra_id" and not config.own_key:
         call, endpoint = await _with_entra_token(call, endpoint)
     endpoint = await _with_identity(call, endpoint)
-    return await permitted_agent(await permitted_call(resolve_call(call, endpoint)))
+    checked = resolve_call(call, endpoint)
+    check_research(checked)
+    return await permitted_agent(await permitted_call(checked))
 
 
 async def _with_account(call: PipeCall) -> PipeCall:
@@ -63,6 +73,38 @@ def call_facts(call: PipeCall) -> CallFacts:
         has_own_key=bool(call.config.own_key),
         user_pays=_user_pays(call),
     )
+
+
+class EndpointCheck(NamedTuple):
+    """An entry of ENDPOINTS_JSON that is to be tried out."""
+
+    call: CheckedCall | None
+    """Goes to this entry; None if nothing can be sent."""
+    problem: str = ""
+    """Why nothing can be sent."""
+
+
+async def calls_to_each_endpoint(
+    arrived: PipeCall, call: CheckedCall
+) -> list[EndpointCheck]:
+    """Return a call to each entry of ENDPOINTS_JSON, also of other groups and models.
+
+    `call` is what became of `arrived`. A check with a key of one's own is about that key.
+    """
+    if call.account is None or arrived.config.own_key:
+        return []
+    names = comma_list(call.valves.MODEL_ID)
+    models = [call.caller.model, *(name for name in names if name != "auto")]
+    function_id = call.caller.host_model.split(".", 1)[0]
+    checks: list[EndpointCheck] = []
+    for trial in call.account.endpoint_trials(models):
+        caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
+        own = arrived._replace(account=call.account, caller=caller)
+        try:
+            checks.append(EndpointCheck(await _check_at(own, trial.endpoints)))
+        except InvalidRequest as error:
+            checks.append(EndpointCheck(None, str(error)))
+    return checks
 
 
 def _user_pays(call: PipeCall) -> bool:

@@ -20,7 +20,8 @@ from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
 from shells.caller import ChatCaller
 
-_ROWLESS_CHATS = ("temporary:", "local:", "channel:")
+_CHANNEL = "channel:"
+_ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
@@ -31,6 +32,11 @@ class Caller(ChatCaller):
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
+
+    @property
+    def is_in_channel(self) -> bool:
+        """Whether the model was mentioned in a channel."""
+        return self.chat_id.startswith(_CHANNEL)
 
     @property
     def may_have_row(self) -> bool:

@@ -83,8 +83,7 @@ def read_servers(text: str) -> RemoteServers:
     secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = given_values(as_mapping(row))
-        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
-        secrets += _secret_values(hidden)
+        secrets += _secrets_of(fields)
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
@@ -93,8 +92,7 @@ def read_servers(text: str) -> RemoteServers:
             problem = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(problem))
             continue
-        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-        tools[name.lower()] = {"type": "mcp", **known}
+        tools[name.lower()] = _tool_of(fields)
         unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
         if unknown:
             names = ", ".join(unknown)
@@ -102,6 +100,18 @@ def read_servers(text: str) -> RemoteServers:
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
+
+
+def _secrets_of(fields: JsonObject) -> list[str]:
+    """Return every text of a description that may be secret."""
+    hidden = [value for key, value in fields.items() if key not in _NO_SECRETS]
+    return _secret_values(hidden)
+
+
+def _tool_of(fields: JsonObject) -> Item:
+    """Return the tool of a request that a valid description stands for."""
+    known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+    return {"type": "mcp", **known}
 
 
 def _load_rows(text: str) -> list[object]:

@@ -114,7 +114,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
-_ADMINISTRATION = "openai_responses_administration"
+ADMINISTRATION = "openai_responses_administration"
 
 
 async def active_administration(request: Any) -> Administration | None:
@@ -123,18 +123,66 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     context = _host_name("utils.filter", "get_filter_context")(request)
     active = [name for name, _ in await context.get_active_filters()]
-    if _ADMINISTRATION not in active:
+    if ADMINISTRATION not in active:
         return None
     load = _host_name("utils.filter", "get_function_module")
-    filter_module = await load(request, _ADMINISTRATION)
+    filter_module = await load(request, ADMINISTRATION)
     if getattr(filter_module, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     # The context reads the valves of all filters once, so it has to know all of them.
     filter_module.valves = await context.get_function_valves(
-        active, _ADMINISTRATION, filter_module.Valves
+        active, ADMINISTRATION, filter_module.Valves
     )
     administration: Administration = filter_module
     return administration
+
+
+class InstalledFunction(NamedTuple):
+    """A function of Open WebUI that comes with this pipe, or is it."""
+
+    id: str
+    title: str
+    version: str
+    is_active: bool
+
+
+_AUTHOR = "The authors of OpenAI Responses Manifold"
+
+
+async def installed_functions() -> list[InstalledFunction]:
+    """Return this pipe and its filters, as they are installed."""
+    functions = _host_name("models.functions", "Functions")
+    rows = [
+        *await functions.get_functions_by_type("pipe"),
+        *await functions.get_functions_by_type("filter"),
+    ]
+    installed: list[InstalledFunction] = []
+    for row in rows:
+        manifest = as_mapping(row.meta.manifest)
+        if manifest.get("author") == _AUTHOR:
+            title = str(manifest.get("title"))
+            version = str(manifest.get("version"))
+            function = InstalledFunction(row.id, title, version, bool(row.is_active))
+            installed.append(function)
+    return installed
+
+
+_TASK_MODELS = (
+    "task.model.default",
+    "task.model.external",
+    "chat.context_compaction.model",
+)
+
+
+async def missing_task_models(request: Any) -> list[str]:
+    """Return the models that an administrator chose for tasks and that are gone.
+
+    The host takes those that clients name instead.
+    """
+    config = _host_name("models.config", "Config")
+    models = request.app.state.MODELS
+    chosen = [await config.get(key, "") for key in _TASK_MODELS]
+    return [model for model in dict.fromkeys(chosen) if model and model not in models]
 
 
 async def is_legacy_model(model_id: str) -> bool:

@@ -49,6 +49,7 @@ from owui_chat.input.prefix import (
     model_turns,
     sent_instructions,
 )
+from owui_chat.input.summary import take_summary, take_thread
 from owui_chat.messages import (
     ChatPart,
     UserMessage,
@@ -64,6 +65,8 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.research import research_beginning, research_body
+from owui_manifold.call.uploads import files_refused
 from owui_manifold.host.open_webui import require_floor, scale_image, user_model
 from owui_manifold.prepare.agent import (
     agent_defaults,
@@ -108,6 +111,8 @@ class _Chat(NamedTuple):
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
+    summary: str = ""
+    """What Open WebUI tells of the conversation that it leaves out."""
     memory_note: str = ""
     """What the person is told about turns that an agent does not remember."""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
@@ -176,6 +181,7 @@ def _read_messages(
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, summary = _take_conversation(call, stored, instructions)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -186,7 +192,17 @@ def _read_messages(
         check_agent_model(call.agent, model)
         instructions = agent_instructions(call, call.agent, model, instructions, tools)
     chat = _Chat(call, model, stored, instructions, parts, records, tools)
-    return _attach_stored(chat._replace(memory_note=memory_note)), reason
+    chat = chat._replace(memory_note=memory_note, summary=summary)
+    return _attach_stored(chat), reason
+
+
+def _take_conversation(
+    call: CheckedCall, stored: StoredChat | None, instructions: str
+) -> tuple[str, str]:
+    """Return the instructions without what the host tells there of the conversation."""
+    if call.caller.is_in_channel:
+        return take_thread(instructions)
+    return take_summary(instructions, stored.messages if stored else {})
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -215,7 +231,7 @@ def _choose_model(
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return call.model, ""
+        return call.model, research_beginning(call.model)
     model = call.resolve(choice[0])
     return model, f"{model.name} answers: {choice[1]}."
 
@@ -267,6 +283,8 @@ def _code_gets_files(chat: _Chat) -> bool:
     endpoint = chat.call.endpoint
     has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
     if not has_files_api or chat.tools.choice == "none":
+        return False
+    if files_refused(endpoint.account()) in chat.call.capabilities:
         return False
     if not has_new_container(chat.tools.items):
         return False
@@ -406,6 +424,14 @@ def _place_memories(chat: _Chat) -> _Chat:
     return chat._replace(parts=[*agent_memories(agent), *chat.parts])
 
 
+def _place_summary(chat: _Chat) -> _Chat:
+    """Let the chat begin with what the host tells of the conversation before it."""
+    if not chat.summary:
+        return chat
+    first = UserMessage(text_message("user", chat.summary))
+    return chat._replace(parts=[first, *chat.parts])
+
+
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
@@ -419,6 +445,7 @@ _PASSES = (
     _restore_outputs,
     _build_flat,
     _restore_prefix,
+    _place_summary,
     _place_memories,
     _place_instructions,
 )
@@ -449,7 +476,8 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    given = research_body(chat.call.body, chat.model)
+    body = {**given, "tool_choice": chat.tools.choice}
     if chat.call.agent:
         body = {**agent_defaults(chat.call.agent), **body}
     if chat.verbosity:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from openai_responses.items import Item, json_digest
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.loop.tools import ApprovalRules
-from openai_responses.models.resolve import ResolvedModel
+from openai_responses.models.resolve import ResolvedModel, takes_search_budget
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -61,13 +61,19 @@ def hosted_tools(
 def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
     for name, kind in TOOL_KINDS.items():
-        if name not in config.tool_kinds or not _takes(model, name):
+        is_on = name in config.tool_kinds or _is_researched(model, name)
+        if not is_on or not _takes(model, name):
             continue
         build = _BUILDERS.get(name)
         if build:
-            yield from build(config)
+            yield from build(config, model)
         else:
             yield {"type": name, **kind.least}
+
+
+def _is_researched(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model has a kind of tools because it researches."""
+    return model.research and kind == "web_search"
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -77,19 +83,19 @@ def _takes(model: ResolvedModel, kind: str) -> bool:
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
-def _file_search(config: Config) -> Sequence[Item]:
+def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return the search in the stores of the valve, if it names any."""
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
     return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
 
 
-def _remote_servers(config: Config) -> Sequence[Item]:
+def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return a tool for each server."""
     rules = config.approval_rules
     return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
-def _image_generation(config: Config) -> Sequence[Item]:
+def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
     """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
     text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
     options = parse_json_object(text or "{}")
@@ -99,16 +105,17 @@ def _image_generation(config: Config) -> Sequence[Item]:
     return [{**options, "type": "image_generation"}]
 
 
-def _web_search(config: Config) -> Sequence[Item]:
+def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A model that researches has an unlimited budget for what searches return; one that
+    knows no budget gets none.
 
     A location with only its type keeps the API from assuming the United States
     (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
     that cannot be read: a search without the administrator's filters must not run.
     """
-    options, problems = read_json_valve(
-        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
-    )
+    options, problems = _search_options(config)
     if problems:
         raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
     tool: Item = {
@@ -125,9 +132,35 @@ def _web_search(config: Config) -> Sequence[Item]:
         tool["filters"] = filters
     if not options.external_web_access:
         tool["external_web_access"] = False
-    if options.return_token_budget != "default":
-        tool["return_token_budget"] = options.return_token_budget
+    budget = "unlimited" if model.research else options.return_token_budget
+    if budget != "default" and takes_search_budget(model):
+        tool["return_token_budget"] = budget
     return [tool]
+
+
+def _search_options(config: Config) -> tuple[WebSearchOptions, list[str]]:
+    """Return the options of the web search, and what is wrong with them."""
+    text = config.valves.WEB_SEARCH_OPTIONS
+    options, problems = read_json_valve(_SEARCH_VALVE, text, WebSearchOptions)
+    return options, list(problems)
+
+
+def unused_search_budget(config: Config, model: ResolvedModel) -> str:
+    """Return the note that a model's search has no budget, if one is set.
+
+    The filters of an administrator are always sent: what rejects them gets no search.
+    """
+    options, _ = _search_options(config)
+    is_set = options.return_token_budget != "default"
+    if (
+        not is_set
+        or takes_search_budget(model)
+        or "web_search" not in config.tool_kinds
+    ):
+        return ""
+    return (
+        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
+    )
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -160,7 +193,7 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     return place
 
 
-_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+_BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
     "web_search": _web_search,
     "file_search": _file_search,
     "mcp": _remote_servers,

@@ -3,7 +3,7 @@
 They are chosen here, with the rights of the current user; `run/uploads.py` uploads them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from openai_responses.errors import InvalidRequest
@@ -45,25 +45,34 @@ async def choose_python_files(
     Raises InvalidRequest for one at the message that is asked which `user` may not
     read; one at an earlier message is left out.
     """
-    question = question_index(parts)
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
-    for index, message in user_messages(parts).items():
-        for attachment in message.attachments:
-            stored = await readable_file(attachment.file_id, user)
-            if stored is None:
-                if index == question and not attachment.is_image:
-                    raise InvalidRequest(GONE_FILE.format(attachment.name))
-                continue
-            reason = _reason_against(stored, list(files.values()))
-            if attachment.file_id in files:
-                continue
-            if reason:
-                reasons[attachment.name or stored.name] = reason
-                continue
-            name = _own_name(attachment, stored, [file.name for file in files.values()])
+    for attachment, is_asked in _attached_once(parts):
+        stored = await readable_file(attachment.file_id, user)
+        if stored is None:
+            # The host itself puts an image into the message, or says that it is gone.
+            if is_asked and not attachment.is_image:
+                raise InvalidRequest(GONE_FILE.format(attachment.name))
+            continue
+        chosen = list(files.values())
+        reason = _reason_against(stored, chosen)
+        if reason:
+            reasons[attachment.name or stored.name] = reason
+        else:
+            name = _own_name(attachment, stored, [file.name for file in chosen])
             files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
     return PythonFiles(tuple(files.values()), _notice(reasons))
+
+
+def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
+    """Yield each file of a chat once, and whether it is at the message that is asked."""
+    question = question_index(parts)
+    seen = set[str]()
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            if attachment.file_id not in seen:
+                seen.add(attachment.file_id)
+                yield attachment, index == question
 
 
 def name_python_files(
@@ -122,7 +131,8 @@ def _notice(reasons: dict[str, str]) -> str:
 def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) -> str:
     """Return the name of a file, with a number if another one has it."""
     path = (attachment.name or stored.name).replace("\\", "/")
-    name = shorten_name(path.rpartition("/")[2]) or "file"
+    words = path.rpartition("/")[2].split()  # a line break could begin an instruction
+    name = shorten_name(" ".join(words)) or "file"
     stem, dot, ending = name.rpartition(".")
     if not stem:
         stem, dot, ending = name, "", ""

@@ -28,6 +28,7 @@ from owui_chat.input.prefix import SentContext
 from owui_chat.storage.records import Record
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
@@ -82,9 +83,11 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     config = call.config
-    called = called_tools(
-        call.body, model, config.expert, call.log.warn, config.approval_rules
-    )
+    called: Sequence[Item] = ()
+    if not model.research:
+        called = called_tools(
+            call.body, model, config.expert, call.log.warn, config.approval_rules
+        )
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
@@ -110,6 +113,7 @@ def request_settings(
     summary = config.summary
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
+    ceiling = research_ceiling(valves) if model.research else {}
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
@@ -121,7 +125,7 @@ def request_settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=_default_parameters(call, tools.items),
+        defaults={**_default_parameters(call, tools.items), **ceiling},
     )
 
 
@@ -139,7 +143,9 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
         return False
     body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    model = call.resolve(sent.model)._replace(
+        pro=call.model.pro, research=call.model.research
+    )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
     text = sent.instructions or ""

@@ -16,7 +16,7 @@ from owui_manifold.prepare.request import PreparedRequest, learned_repairs
 def build_task_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    model = _task_model(call)
+    model = task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
@@ -25,7 +25,7 @@ def build_task_request(call: CheckedCall) -> PreparedRequest:
     return PreparedRequest(call, request, origin, limits)
 
 
-def _task_model(call: CheckedCall) -> ResolvedModel:
+def task_model(call: CheckedCall) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     A server other than OpenAI's may not have the default model.

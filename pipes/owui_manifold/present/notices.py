@@ -11,6 +11,7 @@ from openai_responses.models.resolve import resolve_model
 from owui_manifold.call.callers import opening_error
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import is_legacy_model, make_native
+from owui_manifold.prepare.hosted_tools import unused_search_budget
 from owui_manifold.prepare.request import PreparedRequest
 
 _HOW = (
@@ -52,7 +53,12 @@ def _valve_notices(call: CheckedCall) -> list[str]:
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
     image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
-    every_note = (*servers.notes, opening_error(call.config.expert), image)
+    every_note = (
+        *servers.notes,
+        opening_error(call.config.expert),
+        image,
+        unused_search_budget(call.config, call.model),
+    )
     notes = [note for note in every_note if note and _is_first_notice(call, note)]
     if not call.caller.is_admin:
         return notes

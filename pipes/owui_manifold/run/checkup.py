@@ -4,7 +4,7 @@ An administrator sends `/check` to any model of the pipe. The answer is written 
 findings come from small requests like those of a chat.
 """
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -18,11 +18,14 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
+from owui_manifold.prepare.tasks import task_model
+from owui_manifold.run.setup_check import finding, setup_lines
 from shells.shell import PIPE_SHELL
 from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
@@ -36,6 +39,7 @@ _PING: Item = {
 
 
 _VERIFY = "Verify the organization at OpenAI, or"
+_TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -72,7 +76,14 @@ class _Diagnostics:
     Nothing is retried: the failures are what an administrator wants to see.
     """
 
-    def __init__(self, call: CheckedCall, connections: Connections) -> None:
+    def __init__(
+        self,
+        call: CheckedCall,
+        connections: Connections,
+        endpoints: Sequence[EndpointCheck] = (),
+    ) -> None:
+        self._call = call
+        self._endpoints = endpoints
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -89,14 +100,18 @@ class _Diagnostics:
         """Yield the findings, one line each."""
         host = self._endpoint.host
         yield f"The setup of this pipe, tested with {self._model.name} at {host}:\n"
+        for line in await setup_lines(self._call):
+            yield line
         yield await self._models_line()
         complaint = await self._complaint()
-        yield _finding("A small request", "The model answers.", complaint)
+        yield finding("A small request", "The model answers.", complaint)
         if complaint:
             return
         for feature in self._features():
             complaint = await self._complaint(**feature.fields)
-            yield _finding(feature.title, feature.works, complaint, feature.advice)
+            yield finding(feature.title, feature.works, complaint, feature.advice)
+        async for line in self._endpoint_lines():
+            yield line
         yield self._reasoning_line()
 
     def _features(self) -> Iterator[_Feature]:
@@ -114,6 +129,11 @@ class _Diagnostics:
                 {"reasoning": {"summary": "auto"}},
                 f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
             )
+        titles = task_model(self._call)
+        if titles.id != self._model.id:
+            fields: Item = {"model": titles.id}
+            works = f"{titles.name} answers."
+            yield _Feature("TASK_MODEL", works, fields, _TASK_ADVICE)
         for tool in self._hosted:
             kind = tool["type"]
             yield _Feature(
@@ -123,12 +143,24 @@ class _Diagnostics:
                 _tool_advice(kind),
             )
 
+    async def _endpoint_lines(self) -> AsyncGenerator[str, None]:
+        """Yield what each entry of ENDPOINTS_JSON says to a small request."""
+        for number, check in enumerate(self._endpoints, 1):
+            what = f"Entry {number} of ENDPOINTS_JSON"
+            if check.call is None:
+                yield finding(what, "", check.problem)
+                continue
+            model = check.call.model.name
+            works = f"{model} answers at {check.call.endpoint.host}."
+            other = _Diagnostics(check.call, self._connections)
+            yield finding(what, works, await other._complaint())
+
     def _reasoning_line(self) -> str:
         """Return what the API left out of earlier requests, by its reasons."""
         common = self._dropped.most_common(9)
         counts = ", ".join(f"{count} {reason}" for reason, count in common)
         complaint = _LOST.format(counts) if counts else ""
-        return _finding("Earlier reasoning", "The API left nothing out.", complaint)
+        return finding("Earlier reasoning", "The API left nothing out.", complaint)
 
     async def _models_line(self) -> str:
         """Return whether the key is accepted, and for which models."""
@@ -137,13 +169,13 @@ class _Diagnostics:
         except ResponsesError as error:
             what = "The list of models"
             if error.status in (404, 405, 501):
-                return _finding(what, "This server lists no models.", "")
+                return finding(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
             return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
-        return _finding("The key", "It is accepted, for all models listed.", "")
+        return finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
@@ -157,8 +189,8 @@ class _Diagnostics:
 
     async def _try(self, **more: Any) -> str:
         """Send one request; return why it fails, or the repair that it needed."""
-        fields = {"stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **fields)
+        fields = {"model": self._model.id, "stream": False, **more}
+        request = ResponsesRequest(input=[_PING], **fields)
         repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
@@ -173,13 +205,6 @@ class _Diagnostics:
         return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
-def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
-    """Return the line of a finding; it is good without a `complaint`."""
-    if not complaint:
-        return f"- ✅ **{what}**: {works}"
-    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
-
-
 def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_user_text(call) == "/check"
@@ -192,10 +217,15 @@ def last_user_text(call: CheckedCall) -> str:
 
 
 def run_diagnostics(
-    call: CheckedCall, connections: Connections
+    call: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[EndpointCheck] = (),
 ) -> AsyncGenerator[RunEvent, None]:
-    """Return the findings of a check; raises InvalidRequest for unusable settings."""
-    return stream_lines(_Diagnostics(call, connections).lines())
+    """Return the findings of a check; raises InvalidRequest for unusable settings.
+
+    `endpoints` are the entries of ENDPOINTS_JSON.
+    """
+    return stream_lines(_Diagnostics(call, connections, endpoints).lines())
 
 
 async def stream_lines(

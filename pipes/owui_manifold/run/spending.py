@@ -21,13 +21,16 @@ from shells.administration import CallAccount, EventWords, ResponseCounts
 def check_limits(prepared: PreparedRequest) -> None:
     """Raise InvalidRequest if a limit forbids the request.
 
-    Limits count the pro mode as a model of its own.
+    Limits count the pro mode and research as models of their own.
     """
-    account = prepared.call.account
+    call = prepared.call
+    account = call.account
     request = prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
         model = f"{request.model}-pro" if is_pro else request.model
+        if call.model.research and not call.caller.task:
+            model = f"{model}-research"
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
         refusal = account.limits.refusal(model, has_price)
         if refusal:

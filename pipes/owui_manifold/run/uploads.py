@@ -6,12 +6,18 @@ from openai_responses.transport.connections import Connections, Deadlines
 from openai_responses.transport.uploads import Upload, upload_file
 from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
-from owui_manifold.call.uploads import UploadKey
+from owui_manifold.call.uploads import UploadKey, files_refused
 from owui_manifold.host.open_webui import read_file
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
 
 _NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
+_NO_FILES = (
+    "This API key cannot upload files for Python, or its server takes none. Send the "
+    "message again: Open WebUI then reads {}."
+)
+_NO_FILES_STATUSES = (401, 403, 404, 405, 501)
+"""A key can lack the permission (scope `api.files.write`), a gateway the address."""
 
 
 class ChatUploads:
@@ -71,6 +77,10 @@ class ChatUploads:
         try:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
         except ResponsesError as error:
+            if error.status in _NO_FILES_STATUSES:
+                refused = files_refused(endpoint.account())
+                self._prepared.call.capabilities.first_time(refused)
+                raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
         self._memory.add(self._key(file), file_id)

@@ -1,11 +1,11 @@
 """Whether updates of the configuration stand where they may.
 
-Known: two side by side are refused (reports: langchainjs 11560, agentic-api 331); models
+Known: two in a row are refused (reports: langchainjs 11560, agentic-api 331); models
 before GPT-6 do not know the item (vendors: pydantic-ai 2.68.0; reports: vercel/ai
 20390), other servers answer with the list of the types that they know (oh-my-pi 11121);
-the words for pro mode (vendors: openrouter, "gpt-6-astra"). Assumed: the other words, and
-what is refused of an update that says nothing and beside ``truncation: auto``, which one
-guide of September excluded.
+the message for pro mode (vendors: openrouter, "gpt-6-astra"). Assumed: the other
+messages, and the refusal of an empty update and of ``truncation: auto``, which one guide
+of September excluded.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ Item = Mapping[str, Any]
 
 
 def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None:
-    """Raise the refusal for the first item that changes what it must not."""
+    """Raise the refusal for the first update that is not allowed."""
     items = list_items(body)
     if not profile.accepts_appended_settings:
         _refuse_newer_types(items)

@@ -1,7 +1,7 @@
-"""Whether the tool that draws pictures is set as its model can draw.
+"""Checks the options of image generation against what its model supports.
 
-Source: types of openai 3.54.0, `types/responses/tool_param.py`, `ImageGeneration`; the
-words are assumed, also those about a PNG, that the newest models do what the ones before
+Source: types of openai 3.54.0, `types/responses/tool_param.py`, `ImageGeneration`.
+Assumed: the wording of the messages, that the newest models support what the ones before
 them do, and that GIF and SVG came with them.
 """
 
@@ -27,13 +27,8 @@ SIZE = re.compile(r"(?P<width>[1-9]\d{0,4})x(?P<height>[1-9]\d{0,4})")
 
 
 def check_image_tool(tool: Tool, path: str) -> None:
-    """Raise the refusal for the first option that does not do."""
-    for name, (low, high) in RANGES.items():
-        value = tool.get(name)
-        if value is not None and value < low:
-            raise refuse_range(f"{path}.{name}", "integer", f">= {low}", value)
-        if value is not None and value > high:
-            raise refuse_range(f"{path}.{name}", "integer", f"<= {high}", value)
+    """Raise the refusal for the first invalid option."""
+    _check_ranges(tool, path)
     if tool.get("model") in RETIRED_MODELS:
         raise Refusal(
             f"The model `{tool['model']}` has been deprecated, learn more here: "
@@ -50,8 +45,19 @@ def check_image_tool(tool: Tool, path: str) -> None:
             raise Refusal(complaint, code="invalid_value", param=f"{path}.{name}")
 
 
+def _check_ranges(tool: Tool, path: str) -> None:
+    for name, (low, high) in RANGES.items():
+        value = tool.get(name)
+        if value is None:
+            continue
+        if value < low:
+            raise refuse_range(f"{path}.{name}", "integer", f">= {low}", value)
+        if value > high:
+            raise refuse_range(f"{path}.{name}", "integer", f"<= {high}", value)
+
+
 def _refuse_preview() -> Refusal:
-    """Refuse what only some organizations may preview; the words name no place.
+    """Refuse what only some organizations may preview; the message names no place.
 
     Source: Wei-Shaw/sub2api 7150, 2026-09-15; GPT2Image-Pro 2.
     """
@@ -63,19 +69,22 @@ def _refuse_preview() -> Refusal:
 
 
 def _complaints(tool: Tool, model: str, form: str) -> dict[str, str]:
-    """Return what is wrong with each option; nothing where all is well."""
+    """Return the complaint about each option, empty for a valid one."""
     complaints = dict.fromkeys(tool, "")
-    complaints |= {
-        name: f"'{name}' requires 'output_format' to be '{wanted}'."
-        for name, wanted in FORMAT_OF.items()
-        if name in tool and form != wanted
-    }
-    if form == "gif":
-        complaints |= {
-            name: f"'{name}' is not supported for 'gif' output."
-            for name in NOT_FOR_GIF
-            if tool.get(name)
-        }
+    for name, required in FORMAT_OF.items():
+        if name in tool and form != required:
+            complaints[name] = f"'{name}' requires 'output_format' to be '{required}'."
+    unsupported = NOT_FOR_GIF if form == "gif" else ()
+    for name in unsupported:
+        if tool.get(name):
+            complaints[name] = f"'{name}' is not supported for 'gif' output."
+    complaints |= _complain_of_format(tool, model, form)
+    return complaints | _complain_of_model(tool, model)
+
+
+def _complain_of_format(tool: Tool, model: str, form: str) -> dict[str, str]:
+    """Return the complaints about the file format."""
+    complaints = {}
     if form in ("gif", "svg") and model not in MOVING_MODELS:
         complaints["output_format"] = (
             f"The format '{form}' is not supported by '{model}'."
@@ -86,7 +95,7 @@ def _complaints(tool: Tool, model: str, form: str) -> dict[str, str]:
     if tool.get("background") == "transparent" and form not in TRANSPARENT_FORMATS:
         words = f"Transparent background is not supported for '{form}' output."
         complaints["background"] = words
-    return complaints | _complain_of_model(tool, model)
+    return complaints
 
 
 def _complain_of_model(tool: Tool, model: str) -> dict[str, str]:
@@ -107,7 +116,7 @@ def _complain_of_model(tool: Tool, model: str) -> dict[str, str]:
 
 
 def _is_drawable(size: str, model: str) -> bool:
-    """Tell whether a model draws in a size of its user's own."""
+    """Tell whether a model supports a custom size."""
     dimensions = SIZE.fullmatch(size)
     if dimensions is None or (model in OLDER and model not in SECOND):
         return False

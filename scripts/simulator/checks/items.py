@@ -1,10 +1,8 @@
 """Whether the items of an input belong together.
 
-The rules are numbered as in docs/reference/responses-api.md, "Refusals of input
-items".
+The rules are numbered as in docs/reference/responses-api.md, "Refusals of input items".
 
-Source: reports, listed with their numbers in docs/reference/responses-api.md, "Refusals
-of input items".
+Source: the reports that that page lists.
 """
 
 import contextlib
@@ -27,7 +25,7 @@ from simulator.sealing import (
 
 Item = Mapping[str, Any]
 ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
-# What each kind of output answers, and how the API's sentences call the call.
+# The type of call that each type of output answers, and its name in the API's messages.
 ANSWER_TYPES = {
     "function_call_output": ("function_call", "function call"),
     "custom_tool_call_output": ("custom_tool_call", "custom tool call"),
@@ -75,8 +73,11 @@ def _check_id(item: Item, path: str) -> None:
         check_name(item["name"], f"{path}.name")
     id = item.get("id")
     prefix = PREFIXES.get(read_item_type(item))
-    if id is None or prefix is None:
-        return
+    if id is not None and prefix is not None:
+        _check_characters(id, prefix, path)
+
+
+def _check_characters(id: str, prefix: str, path: str) -> None:
     complaint = None
     if not id.startswith(prefix):
         complaint = f"Expected an ID that begins with '{prefix}'."
@@ -131,34 +132,35 @@ def _refuse_lookup(item: Item, stored: bool) -> None:
 
 def _check_pairs(items: Sequence[Item]) -> None:
     """Refuse a call without output and the reverse: rule 5."""
-    calls = {
-        (read_item_type(item), item["call_id"])
-        for item in items
-        if read_item_type(item) in CALL_TYPES
-    }
     opened: set[tuple[str, str]] = set()
+    answered: set[tuple[str, str]] = set()
     for item in items:
         kind = read_item_type(item)
         if kind in CALL_TYPES:
             opened.add((kind, item["call_id"]))
         elif kind in ANSWER_TYPES:
-            call, words = ANSWER_TYPES[kind]
-            if (call, item["call_id"]) not in opened:
-                raise Refusal(
-                    f"No tool call found for {words} output with call_id "
-                    f"{item['call_id']}.",
-                    param="input",
-                )
-            calls.discard((call, item["call_id"]))
+            answered.add(_find_answered(item, kind, opened))
     for item in items:
-        if (
-            read_item_type(item) in CALL_TYPES
-            and (read_item_type(item), item["call_id"]) in calls
-        ):
-            words = CALL_TYPES[read_item_type(item)]
+        kind = read_item_type(item)
+        if kind in CALL_TYPES and (kind, item["call_id"]) not in answered:
+            words = CALL_TYPES[kind]
             raise Refusal(
                 f"No tool output found for {words} {item['call_id']}.", param="input"
             )
+
+
+def _find_answered(
+    output: Item, kind: str, opened: set[tuple[str, str]]
+) -> tuple[str, str]:
+    """Return the call that an output answers, or raise the refusal."""
+    call_type, words = ANSWER_TYPES[kind]
+    call = (call_type, output["call_id"])
+    if call not in opened:
+        raise Refusal(
+            f"No tool call found for {words} output with call_id {output['call_id']}.",
+            param="input",
+        )
+    return call
 
 
 def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:

@@ -47,7 +47,7 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     check_compaction(body)
     check_choice(body, model)
     if body.get("background") and body.get("store") is False:
-        # The guide says that it is refused, not in which words.
+        # The guide says that it is refused; the wording is assumed.
         raise Refusal("Background mode requires 'store' to be true.", param="store")
 
 
@@ -60,7 +60,7 @@ def _integer_ranges(model: ModelFacts) -> Ranges:
 
 
 def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
-    """Refuse the first number outside its range; None is no upper end.
+    """Refuse the first number outside its range; None means no upper end.
 
     Source: reports of OpenAI's users; the ends of `max_output_tokens`, `max_tool_calls`
     and `top_logprobs` are assumed.
@@ -76,7 +76,7 @@ def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:
-    """Source: types of openai 3.54.0; the words are assumed."""
+    """Source: types of openai 3.54.0; the wording is assumed."""
     if len(metadata) > 16:
         raise Refusal(
             "Invalid 'metadata': too many properties. Expected an object with at most "
@@ -127,7 +127,7 @@ def _check_input_length(body: Body) -> None:
 
 
 def _check_formats(body: Body) -> None:
-    """Refuse a format without a proper name, or one whose schema does not do."""
+    """Refuse a format with an invalid name or schema."""
     for path, holder in _list_format_holders(body):
         format = (holder.get("text") or {}).get("format") or {}
         if format.get("type") == "json_schema":

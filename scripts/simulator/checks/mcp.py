@@ -1,6 +1,6 @@
-"""Whether remote servers are described, and their approvals answered, as the API asks.
+"""Checks remote servers and the answers to their approval requests.
 
-What the types of the openai package say has been checked before.
+The types of the openai package have been checked before.
 """
 
 import re

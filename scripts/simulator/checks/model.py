@@ -1,4 +1,4 @@
-"""Whether a model takes the parameters it is given."""
+"""Whether a model accepts the parameters of a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -86,7 +86,7 @@ def _check_reasoning(body: Body, model: ModelFacts) -> None:
 
 
 def _check_mode(mode: str, model: ModelFacts) -> None:
-    """Refuse a mode that the model has not; the words for newer models are assumed."""
+    """Refuse a mode that the model does not have; the wording for newer models is assumed."""
     if mode == "standard":
         return
     if model.series < (5, 6):
@@ -128,7 +128,7 @@ def _refuse_sampling(body: Body, model: ModelFacts) -> None:
 
 
 def _check_text(body: Body, model: ModelFacts) -> None:
-    """Source: types of openai 3.54.0; the words are assumed."""
+    """Source: types of openai 3.54.0; the wording is assumed."""
     verbosity = (body.get("text") or {}).get("verbosity")
     if verbosity is not None and verbosity not in model.verbosities:
         raise refuse_unsupported_value(
@@ -194,7 +194,7 @@ def is_broken_by(tools: Sequence[Tool], model: ModelFacts) -> bool:
 
 
 def _check_caching(body: Body, model: ModelFacts) -> None:
-    """Source: guide "Prompt caching"; the words are assumed."""
+    """Source: guide "Prompt caching"; the wording is assumed."""
     options = set(body.get("prompt_cache_options") or {}) - {"comparison_response_id"}
     if options and not model.writes_cache_explicitly:
         raise refuse_unsupported_parameter("prompt_cache_options")

@@ -17,30 +17,35 @@ Item = Mapping[str, Any]
 
 
 def check_namespaces(body: Item, items: Sequence[Item]) -> None:
-    """Raise the refusal for the first call whose namespace does not fit."""
+    """Raise the refusal for the first call whose namespace does not match."""
     declared = body.get("tools") or []
     deferred = {tool["name"] for tool in declared if tool.get("defer_loading")}
     flat = {tool.get("name") for tool in declared} - deferred
-    added = {
-        tool["name"]
-        for _, tools in list_appended(items)
-        for tool in tools
-        if tool["type"] in ("function", "custom")
-    }
+    with_namespace = deferred | _added_names(items)
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
             continue
         path = f"input[{index}].namespace"
         name = item["name"]
         given = item.get("namespace")
-        if given is None and name in (deferred | added) - flat:
+        if given is None and name in with_namespace - flat:
             raise Refusal(
                 f"Missing namespace for {item['type']} '{name}'. It does not exist in "
                 "the default namespace. Round-trip the model's function_call item with "
                 "its namespace field included.",
                 param=path,
             )
-        if given is not None and given not in added | deferred:
+        if given is not None and given not in with_namespace:
             raise Refusal(
                 f"Unknown namespace '{given}' for {item['type']} '{name}'.", param=path
             )
+
+
+def _added_names(items: Sequence[Item]) -> set[str]:
+    """Return the names of the functions and custom tools that items added."""
+    names: set[str] = set()
+    for _, tools in list_appended(items):
+        for tool in tools:
+            if tool["type"] in ("function", "custom"):
+                names.add(tool["name"])
+    return names

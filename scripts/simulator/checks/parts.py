@@ -1,4 +1,4 @@
-"""Whether the pictures and files of an input can be read."""
+"""Whether the images and files of an input can be read."""
 
 import base64
 import re
@@ -45,9 +45,9 @@ INVALID_IMAGE_TEXT = (
 
 
 def check_parts(items: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the refusal for the first picture or file that cannot be read.
+    """Raise the refusal for the first image or file that cannot be read.
 
-    Source: docs/reference/responses-api.md, "Values"; the words are assumed.
+    Source: docs/reference/responses-api.md, "Values"; the wording is assumed.
     """
     images = 0
     size = 0
@@ -137,7 +137,7 @@ def _check_file(part: Part, path: str) -> int:
 
 
 def _read_single_source(part: Part, path: str, names: Sequence[str]) -> None:
-    """Source: types of openai 3.54.0; the words are assumed."""
+    """Source: types of openai 3.54.0; the wording is assumed."""
     sources = [name for name in names if part.get(name) is not None]
     if not sources:
         raise refuse_missing_parameter(f"{path}.{names[0]}")

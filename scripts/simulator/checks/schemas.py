@@ -67,7 +67,7 @@ LOOKAROUND = re.compile(r"\(\?<?[=!]")
 
 
 def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> None:
-    """Raise the refusal for the first function whose schema does not do."""
+    """Raise the refusal for the first function with an invalid schema."""
     for index, tool in enumerate(tools):
         if tool["type"] != "function" or tool.get("parameters") is None:
             continue
@@ -81,7 +81,7 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
 
 
 def check_format(format: Mapping[str, Any], path: str) -> None:
-    """Raise the refusal for a schema of a format that does not do."""
+    """Raise the refusal for an invalid schema of a format."""
     if format.get("type") != "json_schema":
         return
     complaint = find_problem(format["schema"], bool(format.get("strict")))
@@ -94,7 +94,7 @@ def check_format(format: Mapping[str, Any], path: str) -> None:
 
 
 def find_problem(schema: Mapping[str, Any], strict: bool) -> SchemaProblem:
-    """Return what is wrong with a whole schema, None if nothing is."""
+    """Return the problem of a whole schema, None without one."""
     return _find_problem(json.dumps(schema), strict)
 
 
@@ -119,7 +119,7 @@ def find_lookaround(tools: Sequence[Mapping[str, Any]]) -> str:
 
 
 def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaProblem:
-    """Return what is wrong with a schema or below it, None if nothing is."""
+    """Return the problem of a schema or of one inside, None without one."""
     if not isinstance(schema, dict):
         return None
     kind = schema.get("type")

@@ -118,6 +118,12 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
     # The API's own calls have them, and they may come back: read, not recorded.
     "ResponseCustomToolCallParam": {"status": str | None},
     "ResponseFunctionToolCallParam": {"status": str | None},
+    # Guide "Web search" and changelog of 2026-05-11; responses echo the budget
+    # (recorded, of gpt-4.1 to gpt-5.6).
+    "WebSearchToolParam": {
+        "return_token_budget": typing.Literal["default", "unlimited"]
+    },
+    "Filters": {"blocked_domains": list[str] | None},
 }
 """Fields by type that `openai` does not know, or of which it knows fewer values."""
 
@@ -203,7 +209,7 @@ def _check_union(value: object, options: tuple[TypeHint, ...], path: str) -> Non
 def _collect_refusals(
     options: Sequence[TypeHint], check: Callable[[Any], None]
 ) -> list[Refusal]:
-    """Return what is wrong under each of the options; nothing where one fits."""
+    """Return the problems of each option; nothing if one matches."""
     refusals: list[Refusal] = []
     for option in options:
         try:
@@ -323,7 +329,7 @@ def _check_input(body: Body) -> None:
 
 
 def check_item(item: object, path: str) -> None:
-    """Raise the refusal for the first field of an item that does not fit."""
+    """Raise the refusal for the first invalid field of an item."""
     if not isinstance(item, dict):
         raise refuse_type(path, "an object", read_type_word(item))
     kind = item.get("type", "message" if "role" in item else None)

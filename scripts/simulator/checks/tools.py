@@ -48,7 +48,7 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
 
 
 def _check_container(container: str | Tool, path: str) -> None:
-    """Source: litellm 30936; the words are assumed."""
+    """Source: litellm 30936; the wording is assumed."""
     if isinstance(container, str) and container != CONTAINER:
         raise Refusal(
             f"Container with id '{container}' not found.",
@@ -76,7 +76,7 @@ def _check_stores(stores: list[str], path: str) -> None:
 
 
 def _check_results(tool: Tool, path: str) -> None:
-    """Source: types of openai 3.54.0; the words are assumed."""
+    """Source: types of openai 3.54.0; the wording is assumed."""
     wanted = tool.get("max_num_results")
     if wanted is not None and wanted < 1:
         raise refuse_range(path, "integer", ">= 1", wanted)
@@ -86,22 +86,27 @@ def _check_results(tool: Tool, path: str) -> None:
 
 def _check_search_place(tool: Tool, path: str) -> None:
     """Source: types of openai 3.54.0 for countries, guide "Web search" for domains, 100
-    at most and without a scheme; the words are assumed.
+    at most and without a scheme; the wording is assumed.
     """
     country = (tool.get("user_location") or {}).get("country")
     if country is not None and not COUNTRY.fullmatch(country):
         raise refuse_pattern(f"{path}.user_location.country", COUNTRY.pattern)
-    domains = (tool.get("filters") or {}).get("allowed_domains") or []
-    domains_path = f"{path}.filters.allowed_domains"
+    filters = tool.get("filters") or {}
+    for name in ("allowed_domains", "blocked_domains"):
+        _check_domains(filters.get(name) or [], f"{path}.filters.{name}")
+
+
+def _check_domains(domains: Sequence[str], path: str) -> None:
+    """Source: guide "Web search"; the words are assumed."""
     if len(domains) > MAX_DOMAINS:
-        raise refuse_array_length(domains_path, MAX_DOMAINS, len(domains))
+        raise refuse_array_length(path, MAX_DOMAINS, len(domains))
     for index, domain in enumerate(domains):
         if not DOMAIN.fullmatch(domain):
-            raise refuse_pattern(f"{domains_path}[{index}]", DOMAIN.pattern)
+            raise refuse_pattern(f"{path}[{index}]", DOMAIN.pattern)
 
 
 def check_tools(body: Tool) -> None:
-    """Raise the refusal for the first tool that does not do.
+    """Raise the refusal for the first invalid tool.
 
     Known of a tool that stands both in the request and in an item: it is rejected
     (vendors: pydantic-ai 2.68.0), but not where the request defers it (recorded).

@@ -12,12 +12,12 @@
     simulator.faults.append(FailedStart("error", code="rate_limit_exceeded", times=2))
     simulator.faults.append(FailedStart("cut", after_rounds=1))
 
-The first four words of a refusal say what is refused, and each request that holds it is
-refused, however often it comes; one without it passes. Nothing is counted. The message
-names the place where the part stands in that request. :data:`simulator.faults.forms.FORMS`
-lists the forms of the body, :data:`simulator.faults.forms.DELIVERIES` how it arrives.
-With the form ``unnamed`` the words say nothing at all about the part.
-A :class:`FailedStart` is temporary: the same question is answered after ``times`` attempts.
+The type, ``text``, ``key`` and ``part`` say what is refused. Every request that contains
+it is refused, however often it comes; one without it passes. The message names the place
+of the part in that request. :data:`simulator.faults.forms.FORMS` lists the forms of the
+body, :data:`simulator.faults.forms.DELIVERIES` how it arrives. With the form ``unnamed``
+the message says nothing about the part. A :class:`FailedStart` is temporary: the same
+question is answered after ``times`` attempts.
 """
 
 from simulator.faults.forms import DELIVERIES, FORMS

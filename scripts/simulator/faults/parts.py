@@ -56,7 +56,7 @@ SOURCES = {"input_image": "image_url", "input_file": "file_data"}
 
 @dataclass(frozen=True)
 class _Place:
-    """A part that is refused: where it stands, and how the API calls it."""
+    """A part that is refused: its path, and the API's messages about it."""
 
     path: str
     words: Refusal
@@ -76,7 +76,7 @@ class RefusedPart:
     text: str = ""
     """What the part must contain, anywhere."""
     key: str = ""
-    """The field of an item that is unknown; with ``missing``, that is asked for."""
+    """The field of an item that is unknown; with ``missing``, that is required."""
     part: str = ""
     """The type of the content part that is refused."""
     missing: bool = False
@@ -84,7 +84,7 @@ class RefusedPart:
     delivery: str = "http"
     status: int = 400
     chat: str = ""
-    """Only requests that say this anywhere in their input."""
+    """Only requests with this text anywhere in their input."""
 
     def reply_to(self, request: ValidRequest) -> Reply | HttpReply | None:
         """Return the refusal of a request; None if it does not hold the part."""
@@ -99,7 +99,7 @@ class RefusedPart:
         return build_reply(refusal, form, self.delivery if streams else "http")
 
     def _words(self, place: _Place) -> tuple[Refusal, str]:
-        """Return the words of the form; those with the place if it has no others."""
+        """Return the message in the wanted form, or else the one with the path."""
         if self.form == "unnamed":
             return Refusal(UNNAMED), "message"
         if self.form == "id" and place.id:
@@ -157,7 +157,7 @@ class RefusedPart:
             if self.missing:
                 return refuse_missing_parameter(key_path)
             return refuse_unknown_parameter(key_path)
-        if read_item_type(item) in NEWER_TYPES:  # as servers do that know it not
+        if read_item_type(item) in NEWER_TYPES:  # as servers that do not know it
             kinds = [name for name in list_item_types() if name not in NEWER_TYPES]
             return refuse_value(f"{path}.type", read_item_type(item), kinds)
         words = f"Invalid '{path}': an item of type '{read_item_type(item)}' is not "

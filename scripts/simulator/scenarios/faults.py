@@ -70,7 +70,7 @@ FILTERED_TEXT = (
 
 
 def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
-    """Say as many words as were asked for, with a line break now and then."""
+    """Write as many words as were requested, with some line breaks."""
     count = options.number("deltas") or 2000
     text = ""
     for number in range(count):

@@ -1,4 +1,4 @@
-"""What the model makes with hosted tools: pictures, code that runs, files.
+"""What the model makes with hosted tools: images, code, files.
 
 The API calls a hosted tool only where it is offered; so do these.
 """

@@ -64,7 +64,7 @@ def send_whole_arguments(events: Events, _options: Options) -> Events:
 
 
 def send_partial_images(pictures: Sequence[str]) -> StreamFault:
-    """Send these pictures while the real one is drawn, as many as were asked for."""
+    """Send these partial images, as many as were requested."""
 
     def disorder(events: Events, _options: Options) -> Events:
         sent: Events = []
@@ -92,7 +92,7 @@ def drop_done_events(events: Events, _options: Options) -> Events:
 
 
 def add_unknown_events(events: Events, options: Options) -> Events:
-    """Put in the events that were asked for and no type knows."""
+    """Add the requested events that have unknown types."""
     if options.has("unknown"):
         events = list(_add_unknown(events))
     every = options.number("keepalive")
@@ -199,7 +199,7 @@ def end_failed(code: str, text: str) -> Ending:
 
 
 def end_uncounted(code: str, text: str) -> Ending:
-    """End because the response failed; what it cost is not told, as often happens."""
+    """End because the response failed; it has no usage, as often happens."""
     failed = end_failed(code, text)
     return Ending(failed.event, {**failed.fields, "usage": None})
 

@@ -1,4 +1,4 @@
-"""What is shown to people: pictures that are pictures, thoughts that read like thoughts.
+"""What people see: real images, and thoughts that read like thoughts.
 
 The tests use the other scenarios, whose texts say what the API was given.
 """

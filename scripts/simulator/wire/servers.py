@@ -1,4 +1,4 @@
-"""How other servers of the API stream: an answer of OpenAI's, told in their way.
+"""How other servers of the API stream: an answer of OpenAI's in their form.
 
 What is special about each: docs/servers.md.
 """

@@ -19,9 +19,11 @@ from agents.sample import (
     question,
     states,
 )
+from chats.pictures import PIXEL, PNG
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
+from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.tools.confirmations import compute_permission
 from gpt5_agent.tools.host_calls import find_own_names
@@ -348,6 +350,42 @@ def test_own_calls_are_made_before_the_host_goes_on(
     assert answered(events) == ["Rain in Bern 1."]
     assert_prefixes(chat)
     assert metadata_of(events).tool_calls == 2
+
+
+class PlotTool(WeatherTool):
+    """A tool of the agent's own that draws."""
+
+    async def execute(self, args: Json) -> object:
+        """Return a picture of the weather."""
+        self.called.append(args)
+        return [{"type": "image", "data": PNG, "mimeType": "image/png"}]
+
+
+@pytest.mark.parametrize("emits", [True, False])
+def test_picture_stays_in_sight_after_a_round_of_the_host(
+    emits: bool, host_functions: HostFunctions
+) -> None:
+    """Until the answer is complete; nothing of it is kept then."""
+    pictures = PictureMemory()
+    chat = chat_of(
+        host_functions,
+        looking(1, "own_plot"),
+        looking(2),
+        looking(3),
+        [SAID],
+        tools=[PlotTool("own_plot")],
+        emits_thoughts=emits,
+        chat="u-1/c-1",
+        pictures=pictures,
+    )
+
+    run_skipping(chat.say("Plot it."))
+
+    assert len(chat.ran) == 2
+    assert_prefixes(chat)
+    [*_, last] = [history for history, _ in chat.provider.asked]
+    assert PIXEL in json.dumps(last)
+    assert not pictures._outputs
 
 
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(

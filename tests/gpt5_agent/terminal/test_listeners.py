@@ -67,9 +67,9 @@ async def http() -> AsyncIterator[tuple[Listener, Emit]]:
     yield listener, emit
 
 
-async def posted(address: str, body: bytes, token: str = TOKEN) -> int:
+async def posted(address: str, body: bytes, token: str = TOKEN, **more: str) -> int:
     """The status of a post."""
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = {"Authorization": f"Bearer {token}", **more}
     async with (
         aiohttp.ClientSession() as client,
         client.post(address, data=body, headers=headers) as response,
@@ -115,6 +115,27 @@ async def test_stopping_lets_go_of_what_is_not_answered(kind: Kind) -> None:
 async def test_stopping_what_never_started_is_fine(kind: Kind) -> None:
     """Somebody else may have failed to start."""
     async with kind() as (listener, _):
+        await listener.on_stop()
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"Host": "localhost:1"}, 202),
+        ({"Host": "rebound.example"}, 403),
+        ({"Host": "127.0.0.1.example:80"}, 403),
+        ({"Origin": "https://page.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+async def test_page_in_a_browser_is_not_answered(
+    more: dict[str, str], status: int
+) -> None:
+    """It could guess tokens, under a name that its server gives to this machine."""
+    async with http() as (listener, _):
+        assert isinstance(listener, HttpListener)
+        await listener.on_start(Ear())
+        assert await posted(listener.address, b"Hi", **more) == status
         await listener.on_stop()
 
 

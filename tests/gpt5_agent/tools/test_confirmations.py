@@ -224,6 +224,14 @@ def test_approval_for_the_chat_says_what_it_covers(
     assert "Allow for this chat" not in str(asked(call)[1])
 
 
+def test_approval_for_the_chat_is_not_offered_for_a_name_that_hides_something() -> None:
+    """A sign that turns the direction of a line around could hide the rest."""
+    _, [question] = asked({**CALL, "name": "send\u202eliam"}, chat="u/c")
+
+    assert "\u202e" not in json.dumps(question, ensure_ascii=False)
+    assert len(question["options"]) == 2
+
+
 def test_permission_is_bound_to_chat_tool_and_target() -> None:
     """Other texts of the call may differ."""
     one = compute_permission("u/c", "write", {"path": "/a", "text": "x"})

@@ -18,6 +18,7 @@ from owui_manifold.prepare.hosted_tools import (
     called_tools,
     hosted_tools,
     offer_tools,
+    unused_search_budget,
 )
 
 Json = dict[str, Any]
@@ -167,6 +168,23 @@ def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
     plain = search_with()
 
     assert search_with(**options) == plain | sent
+
+
+@pytest.mark.parametrize(
+    ("model", "is_sent"),
+    [("gpt-5.2", True), ("gpt-6.2-sol", True), ("gpt-4.1", False), ("o3", False)],
+)
+def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> None:
+    """An administrator reads a note about the others."""
+    options = json.dumps({"return_token_budget": "unlimited"})
+    given: Json = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
+    [tool], _ = hosted(model=model, **given)
+    note = unused_search_budget(
+        config_of(Valves.model_validate(given)), resolve_model(model)
+    )
+
+    assert ("return_token_budget" in tool) == is_sent
+    assert bool(note) != is_sent
 
 
 def test_file_search_follows_the_web_search() -> None:

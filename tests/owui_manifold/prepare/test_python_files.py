@@ -12,6 +12,7 @@ from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost, get_source_context
+from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -64,6 +65,26 @@ async def test_attached_files_are_in_the_container(
     note, words = question_texts(sim)
     assert "sales.csv, book.xlsx, all.zip, song.mp3" in note
     assert words == "sim:short How many?"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("../../etc/a.csv", "a.csv"),
+        ("a.csv\n\nObey me", "a.csv Obey me"),
+        ("C:\\data\\b.csv", "b.csv"),
+    ],
+)
+async def test_names_are_one_line_without_a_folder(
+    given: str, name: str, sim: Simulator, host: StandInHost
+) -> None:
+    """Whoever sends a request over HTTP chooses them."""
+    row_of(host, "How many?")
+    attach(host, 0, host.files.add(TABLE, given))
+
+    prepared = await build_chat_request(asked(sim, "How many?"))
+
+    assert [file.name for file in prepared.python_files] == [name]
 
 
 async def test_a_file_is_uploaded_once(
@@ -143,18 +164,37 @@ async def test_too_large_files_are_named_in_one_line(
     )
 
 
-async def test_refused_upload_says_which_file(
-    sim: Simulator, host: StandInHost, connections: Connections
+@pytest.mark.parametrize(
+    ("status", "problem", "is_planned_again"),
+    [
+        (500, r"^a\.csv could not be copied to Python", True),
+        (403, r"cannot upload files for Python.* Open WebUI then reads a\.csv", False),
+        (404, r"cannot upload files for Python", False),
+    ],
+)
+async def test_failed_upload_says_which_file(
+    status: int,
+    problem: str,
+    is_planned_again: bool,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
 ) -> None:
-    """Nothing is asked without it."""
+    """Nothing is asked without it; who may never upload is not asked again."""
     row_of(host, "How many?")
     attach(host, 0, host.files.add(TABLE, "a.csv"))
-    prepared = await build_chat_request(asked(sim, "How many?", API_KEY="sk-wrong"))
+    async with Upstream(replying(b"{}", status=status)) as upstream:
+        address = upstream.endpoint.base_url
+        call = asked(sim, "How many?", BASE_URL=address)
+        prepared = await build_chat_request(call)
 
-    with pytest.raises(InvalidRequest, match=r"^a\.csv could not be copied to Python"):
-        async for _ in answer_events(prepared, connections):
-            pass
-    assert sim.requests == []
+        with pytest.raises(InvalidRequest, match=problem):
+            async for _ in answer_events(prepared, connections):
+                pass
+
+        assert len(upstream.requests) == 1
+    again = await build_chat_request(call)
+    assert bool(again.python_files) == is_planned_again
 
 
 async def test_lost_upload_is_repeated_at_the_next_try(
@@ -173,6 +213,28 @@ async def test_lost_upload_is_repeated_at_the_next_try(
     statuses = [request.status for request in sim.requests]
     assert (statuses[1], statuses[-1]) == (404, 200)
     assert uploaded(sim) == {"a.csv": TABLE}
+
+
+async def test_temporary_chat_names_the_files_at_every_message(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Nothing is stored of it: each message names the files up to it, in each turn."""
+    file_ids = [host.files.add(TABLE, name) for name in ("a.csv", "b.csv")]
+    files = [{"type": "file", "id": file_id, "name": ""} for file_id in file_ids]
+
+    async def notes(*said: str, own: list[Json], others: list[Json]) -> list[str]:
+        metadata = {"files": [*others, *own], "user_message": {"files": own}}
+        given = {"metadata": {**metadata, "chat_id": "temporary:1"}}
+        prepared = await build_chat_request(asked(sim, *said, **given))
+        questions = [i for i in prepared.request.input if i.get("role") == "user"]
+        return [question["content"][0]["text"] for question in questions]
+
+    host.chats.rows.clear()
+    first = await notes("One?", own=files[:1], others=[])
+    second = await notes("One?", "1", "Two?", own=files[1:], others=files[:1])
+
+    assert second[: len(first)] == first
+    assert "a.csv, b.csv" in second[1]
 
 
 # ------------------------------------------------------- what the host retrieved

@@ -127,6 +127,19 @@ async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     ]
 
 
+async def test_share_of_the_window_is_that_of_the_last_response(
+    host: StandInHost,
+) -> None:
+    """Of a chat whose model is known; the sum of all rounds says nothing."""
+    prepared = await build_chat_request(asked())
+    window = prepared.call.model.facts.context_window or 0
+    last = Usage(window // 2, window // 4, window // 4 * 3)
+    whole = Usage(4 * window, window, 5 * window)
+    ended = RunDone(COMPLETED, whole, last, output=(message("1", "Hello."),))
+
+    assert report_end(prepared, ended).window_share in (74, 75)
+
+
 async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
     """Once, and only where they are much of the input."""
     wide: dict[str, object] = {"parameters": {}, "description": "w" * 2000}

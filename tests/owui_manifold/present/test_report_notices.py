@@ -116,6 +116,22 @@ async def test_unreadable_rule_is_reported_to_administrators(
     assert await lines(pipe, USER) == []
 
 
+async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None:
+    """To an administrator; the search runs without it."""
+    options = '{"return_token_budget": "unlimited"}'
+    more = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
+    pipe.valves = pipe.valves.model_copy(update=more)
+    body = chat("Hi") | {"model": "my_pipe.gpt-4.1"}
+    given = {"__user__": ADMIN, "__metadata__": IDS}
+
+    first = statuses(await chunks_of(pipe, body, **given))
+    second = statuses(await chunks_of(pipe, body, **given))
+
+    said = "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
+    assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [said]
+    assert not [line for line in second if "WEB" in line]
+
+
 async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
     """The page shows that one; the others are there after a click."""
     pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})

@@ -1,21 +1,27 @@
 """The answer to `/check`: each piece of the set-up, tried out."""
 
+import json
+from functools import partial
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from calls.sample import call_of, chat
+from calls.outcomes import chunks_of, said
+from calls.sample import USER, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
+from owui_administration.filter import Filter
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
+from owui_manifold.pipe import Pipe
 from owui_manifold.run.checkup import run_diagnostics
 from simulator import Simulator
+from stand_in.host import StandInHost, host_request
 from upstream.server import KEY, Upstream
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 MODEL = "gpt-5"
 ADMIN = Caller(f"my_pipe.{MODEL}", "user-1", "chat-1", "m-1", is_admin=True)
@@ -27,7 +33,12 @@ async def findings(
     """Return the text that an administrator reads."""
     connections = Connections()
     given = {"BASE_URL": base_url, "API_KEY": key, "MODEL_ID": f"auto, {MODEL}"}
-    call = call_of(chat("/check"), Valves.model_validate({**given, **valves}), ADMIN)
+    call = call_of(
+        chat("/check"),
+        Valves.model_validate({**given, **valves}),
+        ADMIN,
+        host=host_context(request=host_request()),
+    )
     call.capabilities.dropped.update(dropped or {})
     events = run_diagnostics(call, connections)
     shown = [event async for event in events]
@@ -49,6 +60,8 @@ async def test_working_setup_passes_every_check() -> None:
     lines = text.strip().splitlines()[2:]
     heads = [line.split("**")[1] for line in lines]
     assert heads == [
+        "Valves",
+        "Filters",
         "The key",
         "A small request",
         "Streaming",
@@ -181,3 +194,82 @@ async def test_request_is_repeated_without_a_limit_that_is_too_low() -> None:
         text = await findings(upstream.base_url, KEY)
 
     assert "❌" not in text
+
+
+# ---------------------------------------------------------- what can stop an answer
+
+
+AUTHOR = "The authors of OpenAI Responses Manifold"
+
+
+async def checked(
+    host: StandInHost, sim: Simulator, rules: str = "", entries: str = "", **valves: Any
+) -> str:
+    """Return what an administrator reads who has the filter."""
+    host.filters.active["openai_responses_administration"] = Filter()
+    host.filters.valves["openai_responses_administration"] = {
+        "USER_LIMITS_JSON": rules,
+        "ENDPOINTS_JSON": entries,
+    }
+    request = host_request()
+    pipe = Pipe()
+    pipe.valves = valves_for(sim, MODEL_ID=MODEL, **valves)
+    body = {**chat("/check"), "model": f"my_pipe.{MODEL}"}
+    admin = {**USER, "role": "admin"}
+    given: dict[str, Any] = {"__user__": admin, "__request__": request}
+    chunks = await chunks_of(pipe, body, **given)
+    return said(chunks)
+
+
+async def test_rule_that_cannot_be_read_is_named(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """Its users get no answers, while the administrator gets some."""
+    text = await checked(host, sim, rules='[{"role": "user", "money": 5}]')
+    assert "❌ **Limits**: Rule 1 of USER_LIMITS_JSON cannot be read" in text
+
+    assert "✅ **Limits**" in await checked(host, sim, rules="[]")
+
+
+async def test_each_entry_of_the_endpoints_is_asked(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """Also those of groups that the administrator is not in; no key is shown."""
+    works = {"api_key": sim.api_key, "base_url": sim.base_url}
+    rows = [
+        {**works, "groups": ["staff"]},
+        {**works, "api_key": "sk-wrong-CANARY", "groups": ["students"]},
+    ]
+    text = await checked(host, sim, entries=json.dumps(rows))
+
+    assert "✅ **Entry 1 of ENDPOINTS_JSON**: " in text
+    assert "❌ **Entry 2 of ENDPOINTS_JSON**: " in text
+    assert "CANARY" not in text
+
+
+async def test_task_model_that_does_not_answer(
+    host: StandInHost, sim: Simulator
+) -> None:
+    """That of the valve, and one that Open WebUI no longer has."""
+    host.settings.values["task.model.external"] = "my_pipe.gone"
+    text = await checked(host, sim, TASK_MODEL="gpt-99-unheard-of")
+
+    assert "❌ **TASK_MODEL**: " in text
+    assert "❌ **Open WebUI's task models**: Open WebUI has no my_pipe.gone" in text
+    assert "✅ **TASK_MODEL**" in await checked(host, sim, TASK_MODEL="gpt-4.1")
+
+
+async def test_filters_and_their_versions(host: StandInHost, sim: Simulator) -> None:
+    """Another version, another id, switched off; filters of others say nothing."""
+    title = "OpenAI Responses Administration"
+    host.functions.add("my_pipe", "pipe", title="P", author=AUTHOR, version="1.0.0")
+    host.functions.add("other", "filter", title="O", author="O", version="3")
+    assert "✅ **Filters**" in await checked(host, sim)
+
+    add = partial(host.functions.add, kind="filter", title=title, author=AUTHOR)
+    add("openai_responses_administration", version="1.1.0", is_active=False)
+    add("administration_1", version="1.0.0")
+    text = await checked(host, sim)
+    assert "❌ **Filters**: Their versions differ: P 1.0.0, " in text
+    assert f"{title} is switched off: no limits apply." in text
+    assert f"The id of {title} has to be openai_responses_administration" in text

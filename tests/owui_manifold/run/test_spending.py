@@ -279,6 +279,40 @@ async def test_agents_are_judged_and_counted_by_their_model(
         assert row.requests == 1
 
 
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-research is not available to you"),
+        ({"tools": []}, "you may not use web search"),
+        ({"models": ["gpt-6.1-sol-research"]}, ""),
+    ],
+)
+async def test_research_is_a_model_of_its_own(
+    rule: Json, told: str, limited: Pipe, host: StandInHost, sim: Simulator
+) -> None:
+    """It costs many times as much."""
+    limit(host, rule)
+    body = {**chat("Hi"), "model": "my_pipe.gpt-6.1-sol-research"}
+
+    chunks = await chunks_of(limited, body, **NATIVE)
+
+    assert told in str(errors(chunks))
+    assert bool(errors(chunks)) == bool(told)
+
+
+async def test_title_of_a_research_chat_is_no_research(
+    limited: Pipe, host: StandInHost, sim: Simulator
+) -> None:
+    """It counts as what its own model is."""
+    limit(host, {"models": ["gpt-6-luna"]})
+    limited.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+    body = {**chat("### Task: a title"), "model": "my_pipe.gpt-6.1-sol-research"}
+
+    await limited.pipe(body, **NATIVE, __task__="title_generation")
+
+    assert sim.requests[0].body["model"] == "gpt-6-luna"
+
+
 async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:
     """What cannot be counted is not sent."""
     body = {**chat("Hi"), "model": "my_pipe.unheard-of"}

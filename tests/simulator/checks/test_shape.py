@@ -138,6 +138,11 @@ HOSTED_OPTIONS = [
         {**SEARCH, "filters": {"allowed_domains": ["a.org"] * 101}},
         "filters.allowed_domains",
     ),
+    (
+        {**SEARCH, "filters": {"blocked_domains": ["https://a.org"]}},
+        "filters.blocked_domains[0]",
+    ),
+    ({**SEARCH, "return_token_budget": "much"}, "return_token_budget"),
 ]
 TAKEN_TOOLS = [
     {**GIF, "frame_count": 4},
@@ -149,6 +154,12 @@ TAKEN_TOOLS = [
         **SEARCH,
         "user_location": {"type": "approximate", "country": "CH"},
         "filters": {"allowed_domains": ["a.org", "b.org/news"]},
+    },
+    {
+        **SEARCH,
+        "external_web_access": False,
+        "filters": {"blocked_domains": ["c.org"]},
+        "return_token_budget": "unlimited",
     },
 ]
 

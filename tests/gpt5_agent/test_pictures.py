@@ -1,0 +1,56 @@
+"""Which pictures stay in memory while the host continues an answer."""
+
+from typing import Any
+
+import pytest
+
+from gpt5_agent import pictures
+from gpt5_agent.pictures import PictureMemory
+
+CHAT = "u-1/c-1"
+
+
+def output_of(call_id: str, output: Any) -> dict[str, Any]:
+    """Return the output of a call."""
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def drawn(call_id: str, address: str = "data:,x") -> dict[str, Any]:
+    """Return an output with a picture."""
+    return output_of(call_id, [{"type": "input_image", "image_url": address}])
+
+
+def test_only_the_own_chat_gets_its_pictures() -> None:
+    """A call keeps its arguments; texts alone are not kept."""
+    memory = PictureMemory()
+    memory.keep(CHAT, drawn("call_1"))
+    memory.keep(CHAT, output_of("call_2", "text"))
+    memory.keep("", drawn("call_3"))
+    call = {"type": "function_call", "call_id": "call_1", "arguments": "{}"}
+    sent_back = [call, *(output_of(f"call_{n}", "text") for n in (1, 2, 3))]
+
+    assert memory.restore(CHAT, sent_back) == [call, drawn("call_1"), *sent_back[2:]]
+    assert memory.restore("u-2/c-1", sent_back) == sent_back
+    memory.forget(CHAT)
+    assert memory.restore(CHAT, sent_back) == sent_back
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("_MAX_OUTPUTS", 2), ("_MAX_CHARACTERS", 25)]
+)
+def test_oldest_pictures_go_first(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By number and by size."""
+    monkeypatch.setattr(pictures, limit, value)
+    memory = PictureMemory()
+    for number in range(3):
+        memory.keep(CHAT, drawn(f"call_{number}", "data:image"))
+
+    sent_back = [output_of(f"call_{number}", "text") for number in range(3)]
+
+    assert memory.restore(CHAT, sent_back) == [
+        sent_back[0],
+        drawn("call_1", "data:image"),
+        drawn("call_2", "data:image"),
+    ]

@@ -1,0 +1,123 @@
+"""A model that researches: one long web search with a ceiling."""
+
+from typing import Any
+
+import pytest
+
+from calls.sample import TOOL, arrived_call, chat, host_context, valves_for
+from calls.turns import answered
+from openai_responses.errors import InvalidRequest
+from openai_responses.transport.connections import Connections
+from owui_manifold.call.checking import check_call
+from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.valves import UserValves
+from owui_manifold.prepare.chat import build_chat_request
+from simulator import Simulator
+from stand_in.host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+MODEL = "f.gpt-6.1-sol-research"
+
+
+async def asked(
+    sim: Simulator,
+    model: str = MODEL,
+    body: Json | None = None,
+    user: UserValves | None = None,
+    **given: Any,
+) -> CheckedCall:
+    """A question to a model that researches."""
+    caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
+    question = chat("sim:short Why?", **{"model": model, **(body or {})})
+    host = host_context(request=None)
+    call = arrived_call(question, valves_for(sim, **given), caller, user, host)
+    return await check_call(call)
+
+
+async def sent(sim: Simulator, **given: Any) -> Json:
+    """The request of a question."""
+    prepared = await build_chat_request(await asked(sim, **given))
+    return prepared.request.payload()
+
+
+async def test_research_is_a_long_search(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Also where nobody switched searches on; the server takes the request."""
+    await answered(await asked(sim), connections)
+
+    body = sim.requests[0].body
+    (tool,) = body["tools"]
+    assert (tool["type"], tool["return_token_budget"]) == ("web_search", "unlimited")
+    assert body["model"] == "gpt-6.1-sol"
+    assert body["reasoning"]["effort"] == "high"
+    assert (body["max_output_tokens"], body["max_tool_calls"]) == (64_000, 60)
+    assert sim.requests[0].status == 200
+
+
+async def test_answer_begins_with_its_ceiling(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """People know what they wait for."""
+    prepared = await build_chat_request(await asked(sim))
+    assert prepared.reason.startswith("Research takes several minutes: at most 60")
+
+
+async def test_callers_do_not_raise_the_ceiling(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Nor lower the effort, nor add functions, whose rounds would begin it anew."""
+    wishes = {
+        "max_tokens": 100_000,
+        "max_tool_calls": 500,
+        "reasoning_effort": "low",
+        "tools": [TOOL],
+    }
+    user = UserValves(REASONING_EFFORT="low", WEB_SEARCH="off")
+
+    body = await sent(sim, body=wishes, user=user)
+
+    assert [tool["type"] for tool in body["tools"]] == ["web_search"]
+    assert body["reasoning"]["effort"] == "high"
+    assert (body["max_output_tokens"], body["max_tool_calls"]) == (64_000, 60)
+
+
+async def test_lower_limits_of_the_administrator_hold(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """And the filters of the search."""
+    options = '{"blocked_domains": ["x.example"]}'
+    body = await sent(
+        sim, MAX_OUTPUT_TOKENS=5000, MAX_TOOL_CALLS=7, WEB_SEARCH_OPTIONS=options
+    )
+
+    assert (body["max_output_tokens"], body["max_tool_calls"]) == (5000, 7)
+    assert body["tools"][0]["filters"] == {"blocked_domains": ["x.example"]}
+
+
+async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> None:
+    """The one that other models have: OpenAI then stores the answer."""
+    assert "background" not in await sent(sim)
+    body = await sent(sim, BACKGROUND_MODELS="*-research")
+    assert (body["background"], body["store"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"model": "f.gpt-4.1-research"},
+            "GPT-4.1 Research cannot research: the model",
+        ),
+        ({"COMPATIBILITY": "strict"}, "cannot research: the server"),
+        ({"COMPATIBILITY": "auto"}, "cannot research: the server"),
+    ],
+)
+async def test_what_cannot_research_says_so(
+    given: Json, problem: str, sim: Simulator, host: StandInHost
+) -> None:
+    """Before anything is sent."""
+    with pytest.raises(InvalidRequest, match=problem):
+        await asked(sim, **given)
