@@ -9,6 +9,7 @@ connection is alive.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
@@ -40,6 +41,11 @@ class ServerSentEvent(NamedTuple):
 
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
+_BLANK_LINE = b"\n\n"
+_USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
+"""An event as OpenAI and most other servers write it."""
+_USUAL_LINES = 3
+"""Of such an event. If a text has no others, nothing stands between the events."""
 
 
 class EventStreamDecoder:
@@ -71,7 +77,7 @@ class EventStreamDecoder:
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
-        return self._take_lines(chunk)
+        return self._take(chunk)
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -79,20 +85,48 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        return self._take_lines(b"\n\n")
+        return self._take(_BLANK_LINE)
 
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+    def _take(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end in `chunk`.
+
+        Those that lie in it whole are found at once; the event at each of its ends is
+        read line by line.
+        """
+        text = b"".join((self._partial_line, chunk))
+        self._partial_line = bytearray()
+        if b"\r" in text:
+            return self._take_lines(text)
+        events: list[ServerSentEvent] = []
+        if self._event or self._lines:
+            first, blank_line, text = text.partition(_BLANK_LINE)
+            events += self._take_lines(first + blank_line)
+        whole, blank_line, last = text.rpartition(_BLANK_LINE)
+        events += self._take_whole(whole + blank_line)
+        events += self._take_lines(last)
+        return events
+
+    def _take_whole(self, text: bytes) -> list[ServerSentEvent]:
+        """Return the events of a text that begins and ends between two of them.
+
+        If all of them are written as usual, no line needs a look of its own: one search
+        takes a third of the time. Each is made as a plain tuple, in half the time.
+        """
+        rows = _USUAL_EVENT.findall(text.decode("utf-8", "replace"))
+        if len(rows) * _USUAL_LINES < text.count(b"\n"):
+            return self._take_lines(text)
+        return [tuple.__new__(ServerSentEvent, row) for row in rows]
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may stand inside of JSON.
-        text = b"".join((self._partial_line, chunk))
         lines = text.splitlines()
-        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
-        elif not text.endswith(b"\n"):
+        elif lines and not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
             self._size -= len(self._partial_line)
         events = []
@@ -113,10 +147,10 @@ class EventStreamDecoder:
         return events
 
     def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
+        """Return the event whose lines were read."""
         name = self._event.decode("utf-8", "replace")
         data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
+        return ServerSentEvent(name, data)
 
 
 NO_CARD: JsonObject = MappingProxyType({})
