@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -277,11 +278,45 @@ _JSON_SPACE = " \t\n\r"
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
+def _import_orjson_loads() -> Callable[[str], Any] | None:
+    """Return the `loads` of orjson, None where orjson is not installed.
+
+    Open WebUI and the Pipelines server install it; nothing here requires it.
+    """
+    try:
+        loads: Callable[[str], Any] = import_module("orjson").loads
+    except ImportError:
+        return None
+    return loads
+
+
+_ORJSON_LOADS = _import_orjson_loads()
+
+
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
+    A delta is read with orjson, in half the time. Where orjson refuses one (NaN, a lone
+    surrogate), or makes a float of an index beyond 64 bits, `json` decides.
+    """
+    name, text = event
+    read = _DELTA_READERS.get(name)
+    if read and _ORJSON_LOADS and not _may_be_deep(text):
+        try:
+            wire = _ORJSON_LOADS(text)
+            if wire["type"] == name:
+                return read(wire)
+        except _ODD_EVENT:
+            pass
+    return _parse_exactly(event)
+
+
+def _parse_exactly(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event with the values that `json` reads.
+
+    Items are sent back as they came, so orjson, which rounds large integers, may not
+    read them. Other servers end their streams with `[DONE]`. Thousands of brackets are
+    a RecursionError, no value a StopIteration.
     """
     if event.data == _END_OF_STREAM:
         return None
@@ -434,17 +469,25 @@ def _text_events() -> Iterator[_TextEvent]:
             yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
+def _text_readers(form: str) -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events.
+
+    `form` says of which events: "delta" or "done".
+    """
     readers: dict[str, _Reader] = {}
     for name, kind, part, whole in _text_events():
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+        if form == "delta":
+            reader = _text_reader(TextDelta, kind, part, "delta")
+        else:
+            reader = _text_reader(TextDone, kind, part, whole)
+        readers[f"response.{name}.{form}"] = reader
     return readers
 
 
+_DELTA_READERS: Mapping[str, _Reader] = _text_readers("delta")
 _READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
+    **_DELTA_READERS,
+    **_text_readers("done"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _read_item_added,
