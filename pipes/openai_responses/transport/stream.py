@@ -248,15 +248,20 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta.
+
+    Of each delta only the text is kept, so a batch of thousands takes little memory.
+    """
     joined: list[StreamEvent] = []
     for identity, neighbors in groupby(events, _text_identity):
         if identity is None:
             joined += neighbors
             continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
+        index, kind, part, item_id = identity
+        text = "".join(
+            [delta.text for delta in neighbors if isinstance(delta, TextDelta)]
+        )
+        joined.append(TextDelta(index, kind, part, text, item_id))
     return joined
 
 
