@@ -12,7 +12,7 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from typing import Any, NamedTuple
 
@@ -579,6 +579,7 @@ class _StreamReader:
         self._attempts = attempts
         self._background = background
         self._decoder = EventStreamDecoder()
+        self._malformed: MalformedEvent | None = None
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
 
@@ -622,19 +623,21 @@ class _StreamReader:
         self, batch: Sequence[ServerSentEvent]
     ) -> tuple[list[RunEvent], MalformedEvent | None]:
         """Return the run events of `batch`, up to the first event that cannot be read."""
-        read: list[StreamEvent] = []
-        malformed: MalformedEvent | None = None
+        self._malformed = None
+        run_events: list[RunEvent] = []
+        for event in join_deltas(self._parse(batch)):
+            run_events += self._attempts.response.feed(event)
+        return run_events, self._malformed
+
+    def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
+        """Yield the new events of `batch`; `_malformed` says why it ends early."""
         try:
             for wire_event in batch:
                 parsed = parse_event(wire_event)
                 if self._background is None or self._background.is_new(wire_event):
-                    read.append(parsed)
+                    yield parsed
         except MalformedEvent as error:
-            malformed = error
-        run_events: list[RunEvent] = []
-        for event in join_deltas(read):
-            run_events += self._attempts.response.feed(event)
-        return run_events, malformed
+            self._malformed = error
 
 
 def _whole_events(

@@ -9,8 +9,10 @@ connection is alive.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -40,6 +42,11 @@ class ServerSentEvent(NamedTuple):
 
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
+_BLANK_LINE = b"\n\n"
+_USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
+"""An event as OpenAI and most other servers write it."""
+_USUAL_LINES = 3
+"""Of such an event. If a text has no others, nothing stands between the events."""
 
 
 class EventStreamDecoder:
@@ -71,7 +78,7 @@ class EventStreamDecoder:
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
-        return self._take_lines(chunk)
+        return self._take(chunk)
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -79,20 +86,48 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        return self._take_lines(b"\n\n")
+        return self._take(_BLANK_LINE)
 
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+    def _take(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end in `chunk`.
+
+        Those that lie in it whole are found at once; the event at each of its ends is
+        read line by line.
+        """
+        text = b"".join((self._partial_line, chunk))
+        self._partial_line = bytearray()
+        if b"\r" in text:
+            return self._take_lines(text)
+        events: list[ServerSentEvent] = []
+        if self._event or self._lines:
+            first, blank_line, text = text.partition(_BLANK_LINE)
+            events += self._take_lines(first + blank_line)
+        whole, blank_line, last = text.rpartition(_BLANK_LINE)
+        events += self._take_whole(whole + blank_line)
+        events += self._take_lines(last)
+        return events
+
+    def _take_whole(self, text: bytes) -> list[ServerSentEvent]:
+        """Return the events of a text that begins and ends between two of them.
+
+        If all of them are written as usual, no line needs a look of its own: one search
+        takes a third of the time. Each is made as a plain tuple, in half the time.
+        """
+        rows = _USUAL_EVENT.findall(text.decode("utf-8", "replace"))
+        if len(rows) * _USUAL_LINES < text.count(b"\n"):
+            return self._take_lines(text)
+        return [tuple.__new__(ServerSentEvent, row) for row in rows]
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may stand inside of JSON.
-        text = b"".join((self._partial_line, chunk))
         lines = text.splitlines()
-        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         # A line may end with CR, LF or both; the LF may come with the next chunk.
         if text.endswith(b"\r"):
             self._after_cr = True
-        elif not text.endswith(b"\n"):
+        elif lines and not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
             self._size -= len(self._partial_line)
         events = []
@@ -113,10 +148,10 @@ class EventStreamDecoder:
         return events
 
     def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
+        """Return the event whose lines were read."""
         name = self._event.decode("utf-8", "replace")
         data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
+        return ServerSentEvent(name, data)
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -213,15 +248,20 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta.
+
+    Of each delta only the text is kept, so a batch of thousands takes little memory.
+    """
     joined: list[StreamEvent] = []
     for identity, neighbors in groupby(events, _text_identity):
         if identity is None:
             joined += neighbors
             continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
+        index, kind, part, item_id = identity
+        text = "".join(
+            [delta.text for delta in neighbors if isinstance(delta, TextDelta)]
+        )
+        joined.append(TextDelta(index, kind, part, text, item_id))
     return joined
 
 
@@ -243,11 +283,45 @@ _JSON_SPACE = " \t\n\r"
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
+def _import_orjson_loads() -> Callable[[str], Any] | None:
+    """Return the `loads` of orjson, None where orjson is not installed.
+
+    Open WebUI and the Pipelines server install it; nothing here requires it.
+    """
+    try:
+        loads: Callable[[str], Any] = import_module("orjson").loads
+    except ImportError:
+        return None
+    return loads
+
+
+_ORJSON_LOADS = _import_orjson_loads()
+
+
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
+    A delta is read with orjson, in half the time. Where orjson refuses one (NaN, a lone
+    surrogate), or makes a float of an index beyond 64 bits, `json` decides.
+    """
+    name, text = event
+    read = _DELTA_READERS.get(name)
+    if read and _ORJSON_LOADS and not _may_be_deep(text):
+        try:
+            wire = _ORJSON_LOADS(text)
+            if wire["type"] == name:
+                return read(wire)
+        except _ODD_EVENT:
+            pass
+    return _parse_exactly(event)
+
+
+def _parse_exactly(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event with the values that `json` reads.
+
+    Items are sent back as they came, so orjson, which rounds large integers, may not
+    read them. Other servers end their streams with `[DONE]`. Thousands of brackets are
+    a RecursionError, no value a StopIteration.
     """
     if event.data == _END_OF_STREAM:
         return None
@@ -400,17 +474,25 @@ def _text_events() -> Iterator[_TextEvent]:
             yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
+def _text_readers(form: str) -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events.
+
+    `form` says of which events: "delta" or "done".
+    """
     readers: dict[str, _Reader] = {}
     for name, kind, part, whole in _text_events():
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+        if form == "delta":
+            reader = _text_reader(TextDelta, kind, part, "delta")
+        else:
+            reader = _text_reader(TextDone, kind, part, whole)
+        readers[f"response.{name}.{form}"] = reader
     return readers
 
 
+_DELTA_READERS: Mapping[str, _Reader] = _text_readers("delta")
 _READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
+    **_DELTA_READERS,
+    **_text_readers("done"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _read_item_added,

@@ -136,6 +136,32 @@ def test_chunks_do_not_matter(
     assert decoded(*chunks) == decoded(*bytewise(text)) == decoded(text)
 
 
+_USUAL = "event: response.output_text.delta\ndata: {}\n\n"
+_UNUSUAL = [
+    ": a comment\n",
+    "\n",
+    "event: a\n",
+    "event: a\n\n",
+    "event:  a b \ndata:  東🚀\n\n",
+    "event: a\ndata: 1\ndata: 2\n\n",
+    "data: 1\n\n",
+    "data: x\n",
+    "x",
+    "x\u2028",
+    "event: a\r\ndata: 1\r\n\r\n",
+]
+_PARTS = st.one_of(st.just(_USUAL), st.sampled_from(_UNUSUAL))
+
+
+@given(
+    parts=st.lists(_PARTS), tail=st.sampled_from(["", "event: a", "event: a\ndata: b"])
+)
+def test_usual_events_are_read_as_line_by_line(parts: list[str], tail: str) -> None:
+    """Events that are found by one search are those that their lines would give."""
+    text = ("".join(parts) + tail).encode()
+    assert decoded(text) == decoded(*bytewise(text))
+
+
 class Work:
     """Counts what a decoder does to bytes: joins, and bytes glued with a plus."""
 
