@@ -20,7 +20,6 @@ sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
 from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
     AgentExpertSettings,
-    SandboxOptions,
 )
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
@@ -30,6 +29,7 @@ from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from shells.shell import PIPE_SHELL  # noqa: E402
 from shells.valve_messages import fault_advice  # noqa: E402
 from strategies.parameters import StrategySettings  # noqa: E402
+from toolbox.sandbox.options import SandboxOptions  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
