@@ -27,8 +27,8 @@ class SandboxCall(NamedTuple):
 
     @property
     def key(self) -> WorkspaceKey:
-        """The workspace of the chat; without a chat each call has a new one."""
-        return WorkspaceKey(self.user_id, self.chat_id)
+        """The workspace of the chat; without chat or user each call has a new one."""
+        return WorkspaceKey(self.user_id, self.chat_id if self.user_id else "")
 
 
 def read_sandbox_call(

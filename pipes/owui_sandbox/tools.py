@@ -195,8 +195,8 @@ class Tools:
         result = await sandbox.call(call.key, name, arguments)
         if sandbox.missing:
             return (
-                "Error: The sandbox does not run on this server, because of what an "
-                f"administrator has to change there: {sandbox.missing}."
+                f"Error: The sandbox does not run on this server: {sandbox.missing}. "
+                "An administrator can change that, then restart the server."
             )
         try:
             note = await give_files(call, result.files)

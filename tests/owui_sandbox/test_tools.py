@@ -108,11 +108,13 @@ async def test_workspaces_are_apart_and_outlive_the_process(tools: Tools) -> Non
     """Neither another user in the same chat nor another chat sees the files."""
     await tools.sandbox_fs_write("a", "mine", **asked())
 
-    others = [asked(user="bob"), asked(chat="other"), asked(chat="")]
+    nobody = asked(user="")
+    await tools.sandbox_fs_write("a", "nobody's", **nobody)
+    others = [asked(user="bob"), asked(chat="other"), asked(chat=""), nobody]
     listed = [await tools.sandbox_fs_list(".", **other) for other in others]
     reloaded = await Tools().sandbox_fs_read("a", **asked())
 
-    assert listed == ["[]"] * 3
+    assert listed == ["[]"] * 4
     assert reloaded == "mine"
 
 
