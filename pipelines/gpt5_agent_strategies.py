@@ -13277,7 +13277,7 @@ class Citations:
             is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
                 edits.append(_Edit(end, end, f"[{self._number(key)}]"))
-        return strip_tracking(_apply_edits(text, edits))
+        return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> int:
         if key not in self._numbers:
@@ -13345,6 +13345,25 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
         done = max(done, edit.end)
     pieces.append(text[done:])
     return "".join(pieces)
+
+
+def _without_repeats(edits: Iterable[_Edit]) -> list[_Edit]:
+    """Return the edits without numbers that stand directly behind the same number.
+
+    An annotation often cites the page that the link beside it names.
+    """
+    kept: list[_Edit] = []
+    end = 0
+    number = ""
+    for edit in sorted(edits, key=_edit_place):
+        repeats = edit.start <= end and number.endswith(edit.text)
+        if repeats:
+            kept.append(edit._replace(text=""))
+        else:
+            kept.append(edit)
+            number = edit.text
+        end = max(end, edit.end)
+    return kept
 
 
 def _edit_place(edit: _Edit) -> tuple[int, int]:

@@ -13565,7 +13565,7 @@ class Citations:
             is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
                 edits.append(_Edit(end, end, f"[{self._number(key)}]"))
-        return strip_tracking(_apply_edits(text, edits))
+        return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> int:
         if key not in self._numbers:
@@ -13633,6 +13633,25 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
         done = max(done, edit.end)
     pieces.append(text[done:])
     return "".join(pieces)
+
+
+def _without_repeats(edits: Iterable[_Edit]) -> list[_Edit]:
+    """Return the edits without numbers that stand directly behind the same number.
+
+    An annotation often cites the page that the link beside it names.
+    """
+    kept: list[_Edit] = []
+    end = 0
+    number = ""
+    for edit in sorted(edits, key=_edit_place):
+        repeats = edit.start <= end and number.endswith(edit.text)
+        if repeats:
+            kept.append(edit._replace(text=""))
+        else:
+            kept.append(edit)
+            number = edit.text
+        end = max(end, edit.end)
+    return kept
 
 
 def _edit_place(edit: _Edit) -> tuple[int, int]:
@@ -18738,7 +18757,7 @@ def files_refused(account: str) -> str:
 
 
 class UploadMemory:
-    """The uploads that are still there, five thousand at most.
+    """The uploads that are still there; of too many the oldest are forgotten.
 
     They are known to this process alone: another one, or a restart, uploads again.
     """
@@ -18756,7 +18775,7 @@ class UploadMemory:
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
         if len(self._uploads) >= _MAX_UPLOADS:
-            self._uploads.clear()
+            del self._uploads[next(iter(self._uploads))]
         self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:
@@ -22292,20 +22311,13 @@ def _other_names(host: HostContext, name: str) -> list[str]:
     return names
 
 
-_SHOWN_HALF = 2000
-"""Characters that a question shows of the beginning and of the end of arguments."""
-
-
 def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
+    It shows all arguments, however long they are: nobody approves what they cannot read.
     Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    hidden = len(shown) - 2 * _SHOWN_HALF
-    if hidden > 0:
-        note = f" [... {hidden} characters are not shown ...] "
-        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 

@@ -283,7 +283,7 @@ def test_pipe_finds_the_filter_for_administrators(
     (one,) = json.loads(files[ADMINISTRATION])
 
     assert one["id"] == ADMINISTRATION_ID
-    assert f'_ADMINISTRATION = "{one["id"]}"' in pipe
+    assert f'ADMINISTRATION = "{one["id"]}"' in pipe
     assert one["content"] == files[packed_name(ADMINISTRATION_ID)]
 
 

@@ -15,11 +15,7 @@ from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.switches import AGENT, switches, workspace_model
 from simulator import Simulator
 
-pytestmark = [
-    pytest.mark.host,
-    pytest.mark.asyncio,
-    pytest.mark.usefixtures("toolkit"),
-]
+pytestmark = pytest.mark.host
 
 PIPE = "agents"
 OLDER = f"{PIPE}.gpt-5.2"
@@ -33,8 +29,10 @@ SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 4}
 
 
 @pytest_asyncio.fixture(scope="module", autouse=True)
-async def agents(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
-    """A copy of the pipe that lists a model and both strategies."""
+async def agents(
+    admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
+) -> list[str]:
+    """A copy of the pipe that lists models and both strategies, beside the toolkit."""
     names = "gpt-5.2, gpt-6.1-sol, gpt5_function_calling, gpt5_react"
     valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": json.dumps(SETTINGS)}
     return await install_pipe(admin, PIPE, pipe_source, valves)
@@ -76,6 +74,7 @@ def answer_with(tab: Tab, answer: bool | None) -> list[Json]:
     return asked
 
 
+@pytest.mark.asyncio
 async def test_both_strategies_are_listed(
     agents: list[str], tab: Tab, simulator: Simulator
 ) -> None:
@@ -93,6 +92,7 @@ async def test_both_strategies_are_listed(
         assert "<persistence>" in instructions_of(body)
 
 
+@pytest.mark.asyncio
 async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
     """A tool that fails is not called twice; the next turn sends all of it again (R21)."""
     first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
@@ -114,6 +114,7 @@ async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
     assert "4 rounds · 3 tool calls" in message["statusHistory"][-1]["description"]
 
 
+@pytest.mark.asyncio
 async def test_hidden_steps_keep_the_prefix(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -131,6 +132,7 @@ async def test_hidden_steps_keep_the_prefix(
     assert "I ask another one." not in str(visible)
 
 
+@pytest.mark.asyncio
 async def test_the_limit_of_rounds_ends_in_an_answer(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -145,6 +147,7 @@ async def test_the_limit_of_rounds_ends_in_an_answer(
     assert "Maximum iteration limit (4)" in outputs_of(bodies[-1])[-1]
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("body", "answer", "asks", "told"),
     [
@@ -178,6 +181,7 @@ async def test_approvals_are_those_of_the_page(
     assert told in outputs_of(chat_bodies(simulator)[-1])[-1]
 
 
+@pytest.mark.asyncio
 async def test_a_rule_of_the_administrator_denies(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -190,6 +194,7 @@ async def test_a_rule_of_the_administrator_denies(
     assert "does not allow get_weather" in outputs_of(chat_bodies(simulator)[-1])[-1]
 
 
+@pytest.mark.asyncio
 async def test_stop_in_a_round_asks_nothing_more(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -199,11 +204,11 @@ async def test_stop_in_a_round_asks_nothing_more(
     turn = await tab.begin(AGENT_MODEL, "sim:tool weather?", body=body)
     await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
     await tab.stop(turn)
-    message = await tab.ended_message(turn)
+    await tab.settle(turn)
     await turn.until(lambda seen: "execution_metadata" in json.dumps(seen.statuses))
 
     assert len(chat_bodies(simulator)) == 1
-    assert not message.get("error")
+    assert turn.error is None
     metadata = turn.statuses[-1]["execution_metadata"]
     assert (metadata["ending"], metadata["rounds"]) == ("cancelled", 1)
     after = await tab.send(AGENT_MODEL, "sim:chat go on", chat_id=turn.chat_id)
@@ -211,6 +216,7 @@ async def test_stop_in_a_round_asks_nothing_more(
     assert len(chat_bodies(simulator)) == 2
 
 
+@pytest.mark.asyncio
 async def test_two_people_at_once(tab: Tab, admin: User, simulator: Simulator) -> None:
     """Each has rounds, failures and figures of their own."""
     async with Tab(admin) as other:
@@ -227,6 +233,7 @@ async def test_two_people_at_once(tab: Tab, admin: User, simulator: Simulator) -
     assert len(chat_bodies(simulator)) == 8
 
 
+@pytest.mark.asyncio
 async def test_a_workspace_model_is_an_agent_of_its_own(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -248,6 +255,7 @@ async def test_a_workspace_model_is_an_agent_of_its_own(
     assert text.index("harbor master") < text.index("<persistence>")
 
 
+@pytest.mark.asyncio
 async def test_the_switch_makes_an_agent_of_a_model(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -269,6 +277,7 @@ async def test_the_switch_makes_an_agent_of_a_model(
     assert metadata_of(await tab.message(on))["model"] == "gpt-5.2"
 
 
+@pytest.mark.asyncio
 async def test_the_switch_keeps_the_beginning_of_a_chat(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -300,6 +309,7 @@ async def sub_agents(admin: User) -> Any:
     await admin.call("POST", path, before)
 
 
+@pytest.mark.asyncio
 @pytest.mark.usefixtures("sub_agents")
 async def test_sub_agents_are_those_of_the_host(tab: Tab, simulator: Simulator) -> None:
     """The policy names them, and one that is called is an agent, too."""

@@ -12,7 +12,7 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.servers.website import Website
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import install_pipe, valves_changed
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
@@ -94,16 +94,22 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
 
 @pytest.mark.asyncio
 async def test_research_is_shown_and_survives_a_broken_connection(
-    tab: Tab, admin: User, simulator: Simulator
+    tab: Tab,
+    admin: User,
+    pipe_source: str,
+    pipe_valves: dict[str, str],
+    simulator: Simulator,
 ) -> None:
     """Each search while it runs, then the answer with its sources, in the background."""
-    model = "gpt-6.2-sol-research"
-    given = {"MODEL_ID": f"gpt-6.2-sol, {model}", "BACKGROUND_MODELS": "*-research"}
-    async with valves_changed(admin, PIPE, **given):
-        question = "sim:web-search,drop=9 When did it freeze?"
-        turn = await tab.send(f"{PIPE}.{model}", question)
+    given = {"MODEL_ID": "gpt-6.2-sol-research", "BACKGROUND_MODELS": "*-research"}
+    (model,) = await install_pipe(
+        admin, "research", pipe_source, {**pipe_valves, **given}
+    )
 
+    turn = await tab.send(model, "sim:web-search,drop=9 When did it freeze?")
     stored = await tab.message(turn)
+    await admin.delete_function("research")
+
     assert turn.error is None
     assert text_of(stored).startswith(SHOWN)
     assert [source["source"]["url"] for source in stored["sources"]] == PAGES

@@ -162,6 +162,21 @@ def test_files_are_numbered_where_they_are_cited() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "notes", "numbered"),
+    [
+        ("Rain.", [url_note(A, "A", 0, 4), url_note(A, "A", 2, 4)], "Rain.[1]"),
+        (f"Rain {link(A)}{link(A)}", [url_note(A, "A", 5, 9)], "Rain [1]"),
+        (f"Rain{link(A)}", [file_note("x", 4), url_note(A, "A", 0, 4)], "Rain[2][1]"),
+        (f"Rain {link(A)}{link(B)}", [url_note(A, "A", 5, 9)], "Rain [1][2]"),
+        ("a[1][1]", [url_note(A, "A", 0, 7)], "a[1][1][1]"),
+    ],
+)
+def test_one_source_is_one_number(text: str, notes: list[Item], numbered: str) -> None:
+    """Only equal neighbors are dropped, and never what the model wrote itself."""
+    assert shown(message("1", text, annotations=notes))[1] == numbered
+
+
+@pytest.mark.parametrize(
     "note",
     [
         {},

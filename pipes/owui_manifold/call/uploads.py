@@ -31,7 +31,7 @@ def files_refused(account: str) -> str:
 
 
 class UploadMemory:
-    """The uploads that are still there, five thousand at most.
+    """The uploads that are still there; of too many the oldest are forgotten.
 
     They are known to this process alone: another one, or a restart, uploads again.
     """
@@ -49,7 +49,7 @@ class UploadMemory:
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
         if len(self._uploads) >= _MAX_UPLOADS:
-            self._uploads.clear()
+            del self._uploads[next(iter(self._uploads))]
         self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:

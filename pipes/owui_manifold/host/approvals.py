@@ -48,20 +48,13 @@ def _other_names(host: HostContext, name: str) -> list[str]:
     return names
 
 
-_SHOWN_HALF = 2000
-"""Characters that a question shows of the beginning and of the end of arguments."""
-
-
 def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
+    It shows all arguments, however long they are: nobody approves what they cannot read.
     Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    hidden = len(shown) - 2 * _SHOWN_HALF
-    if hidden > 0:
-        note = f" [... {hidden} characters are not shown ...] "
-        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 

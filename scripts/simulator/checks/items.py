@@ -1,7 +1,8 @@
 """Whether the items of an input belong together.
 
-The rules are numbered as in docs/reference/responses-api.md, "Refusals of input items",
-which lists the reports that they come from.
+The rules are numbered as in docs/reference/responses-api.md, "Refusals of input items".
+
+Source: the reports that that page lists.
 """
 
 import contextlib

@@ -126,8 +126,12 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
             build_message("I ask the first station.", phase="commentary"),
             build_function_call("broken_weather", "$arguments"),
         ),
-        make_reply(build_function_call("broken_weather", "$arguments")),
         make_reply(
+            build_reasoning("**Once more**\n\nIt may have been busy."),
+            build_function_call("broken_weather", "$arguments"),
+        ),
+        make_reply(
+            build_reasoning("**Another one**\n\nThe first station is out of order."),
             build_message("I ask another one.", phase="commentary"),
             build_function_call("get_weather", "$arguments"),
         ),

@@ -246,8 +246,29 @@ def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [fill_placeholders(inner, words) for inner in value]
     if isinstance(value, dict):
-        return {name: fill_placeholders(inner, words) for name, inner in value.items()}
+        filled = {
+            name: fill_placeholders(inner, words) for name, inner in value.items()
+        }
+        if value.get("annotations"):
+            filled["annotations"] = [
+                _moved_annotation(annotation, value["text"], words)
+                for annotation in filled["annotations"]
+            ]
+        return filled
     return value
+
+
+_POSITIONS = ("start_index", "end_index", "index")
+"""The fields of an annotation that are places in its text."""
+
+
+def _moved_annotation(annotation: Item, draft: str, words: Mapping[str, str]) -> Item:
+    """Return an annotation of a draft's text at its place in the filled text."""
+    moved = dict(annotation)
+    for field in _POSITIONS:
+        if field in moved:
+            moved[field] = len(fill_placeholders(draft[: moved[field]], words))
+    return moved
 
 
 def _find_partner(items: Sequence[Item], index: int) -> int:

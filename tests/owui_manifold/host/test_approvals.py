@@ -198,13 +198,13 @@ async def test_arguments_cannot_leave_their_block(lines: int) -> None:
     assert "<img" not in message.split("```")[0]
 
 
-async def test_question_is_bounded_and_says_what_is_missing() -> None:
-    """Beginning and end of the arguments stay."""
-    message = await shown_for("send", {"a": "A" * 9_000, "z": "last"})
+async def test_question_hides_nothing_of_long_arguments() -> None:
+    """Nobody approves the middle of a script without having seen it."""
+    script = "echo fine\n" * 500 + "rm -r ~\n" + "echo fine\n" * 500
+    message = await shown_for("run", {"script": script})
 
-    assert len(message) < 4_200
-    assert "characters are not shown" in message
-    assert "last" in message
+    block = message.split("```")[1]
+    assert json.loads(block.removeprefix("json")) == {"script": script}
 
 
 # ---------------------------------------------------------------- whose rule it is
