@@ -4,6 +4,7 @@ Its names are looked up here, when they are used: the tool still loads if an old
 lacks one.
 """
 
+import asyncio
 from collections.abc import Mapping
 from importlib import import_module
 from io import BytesIO
@@ -26,6 +27,27 @@ class SandboxUpload(NamedTuple):
 def data_folder() -> Path:
     """Return the folder in which the server keeps its data; raises HostLacks."""
     return Path(_look_up("env", "DATA_DIR"))
+
+
+async def read_user_file(file_id: str, user_id: str) -> bytes | None:
+    """Return a stored file that the user may read by the host's rules, or None.
+
+    Raises HostLacks.
+    """
+    row = await _look_up("models.files", "Files").get_file_by_id(file_id)
+    user = await _look_up("models.users", "Users").get_user_by_id(user_id)
+    if row is None or user is None or not row.path:
+        return None
+    if row.user_id != user.id:
+        may_read = _look_up("utils.access_control.files", "has_access_to_file")
+        if not await may_read(file_id, "read", user):
+            return None
+    storage = _look_up("storage.provider", "Storage")
+    try:
+        path = await asyncio.to_thread(storage.get_file, row.path)
+        return await asyncio.to_thread(Path(path).read_bytes)
+    except (OSError, RuntimeError):
+        return None
 
 
 async def find_saved_message(

@@ -2,7 +2,8 @@
 
 Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
 nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
-the packed workspace, which begins at the byte `start` of that file. Names of users and
+the packed workspace, which begins at the byte `start` of that file, and `received` names
+the attached files that were put into it. Names of users and
 chats are hashed, so nobody's id becomes a path. Whoever uses a workspace holds a lock on
 its folder, which the kernel releases however the process ends.
 
@@ -12,6 +13,7 @@ stay until `discard_files`.
 
 import asyncio
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -40,6 +42,8 @@ _ABANDONED_SECONDS = 600.0
 """Files that a run returned are read at once; a killed server leaves them."""
 _ARCHIVE = "archive."
 _RUN = "run-"
+_RECEIVED = "received"
+"""The ids of the attached files that were put into the workspace, as a JSON list."""
 
 
 class _StoredFolder(NamedTuple):
@@ -75,12 +79,15 @@ class StoredWorkspaces:
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
             workspace.archive = _find_archive(folder)
+            workspace.received = _read_received(folder)
             try:
                 yield workspace
             finally:
                 _keep_archive(folder, run_folder, workspace)
+                _write_received(folder, workspace)
                 if is_temporary:
                     _remove_archives(folder)
+                    (folder / _RECEIVED).unlink(missing_ok=True)
                     _remove_if_empty(folder)
                     _remove_if_empty(folder.parent)
         finally:
@@ -201,6 +208,20 @@ def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:
         _remove_archives(folder)
         archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
     _remove_if_empty(run_folder)
+
+
+def _read_received(folder: Path) -> dict[str, None]:
+    try:
+        ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):  # none yet, or a killed server's half
+        return {}
+    return dict.fromkeys(ids)
+
+
+def _write_received(folder: Path, workspace: Workspace) -> None:
+    if workspace.received != _read_received(folder):
+        text = json.dumps(list(workspace.received))
+        (folder / _RECEIVED).write_text(text, "utf-8")
 
 
 def _remove_archives(folder: Path) -> None:

@@ -14,7 +14,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from owui_sandbox.calls import SandboxCall, give_files, read_sandbox_call
+from owui_sandbox.calls import (
+    SandboxCall,
+    give_files,
+    read_sandbox_call,
+    receive_attached,
+)
 from owui_sandbox.host import HostLacks, data_folder
 from owui_sandbox.options import SandboxValves, StoredSandboxOptions
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
@@ -192,6 +197,7 @@ class Tools:
             return f"Error: The sandbox does not run on this server: {missing}"
         if sandbox is None:
             return "Error: The sandbox does not run on this server: it needs Linux."
+        notes = await receive_attached(sandbox, call)
         result = await sandbox.call(call.key, name, arguments)
         if sandbox.missing:
             return (
@@ -199,10 +205,10 @@ class Tools:
                 "An administrator can change that, then restart the server."
             )
         try:
-            note = await give_files(call, result.files)
+            notes += await give_files(call, result.files)
         finally:
             discard_files(result.files)
-        return f"{result.text}\n{note}" if note else result.text
+        return "\n".join([result.text, *notes])
 
     def _open_sandbox(self) -> SandboxTools | None:
         """Return the sandbox of the valves; None where none can run.

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.tabs import Tab, Turn
+from hosts.people.uploads import attach
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import chat_bodies
 from hosts.servers.open_webui import OpenWebUI
@@ -38,12 +39,19 @@ async def sandbox_tool(admin: User) -> AsyncIterator[None]:
 
 
 async def use(
-    tab: Tab, tool: str, arguments: dict[str, Any], chat_id: str | None = None
+    tab: Tab,
+    tool: str,
+    arguments: dict[str, Any],
+    *,
+    files: list[dict[str, Any]] | None = None,
+    **more: Any,
 ) -> Turn:
     """Let the model call a tool with these arguments."""
     choice = {"type": "function", "function": {"name": tool}}
-    body = {"tool_ids": ["sandbox"], "tool_choice": choice}
-    more: dict[str, Any] = {} if chat_id is None else {"chat_id": chat_id}
+    body: dict[str, Any] = {"tool_ids": ["sandbox"], "tool_choice": choice}
+    if files:
+        body["files"] = files  # the page names them beside those of the message
+        more["files"] = files
     return await tab.send(MODEL, f"sim:tool {json.dumps(arguments)}", body=body, **more)
 
 
@@ -67,7 +75,7 @@ async def test_a_file_comes_back_to_the_person(
     stored = await member.call("GET", path)
 
     again = {"command": "cat table.csv"}
-    await use(tab, "shell_execute", again, first.chat_id)
+    await use(tab, "shell_execute", again, chat_id=first.chat_id)
     same_chat = json.loads(output_of(simulator))
     await use(tab, "shell_execute", {"command": "ls"})
     other_chat = json.loads(output_of(simulator))
@@ -83,6 +91,23 @@ async def test_a_file_comes_back_to_the_person(
     assert first.of_type("chat:message:files")[0]["data"]["files"] == [file]
     assert same_chat["stdout"] == "a,b"
     assert other_chat["stdout"] == other_user["stdout"] == ""
+
+
+@pytest.mark.asyncio
+async def test_attached_files_are_in_the_workspace(
+    tab: Tab, member: User, simulator: Simulator
+) -> None:
+    """Once: what the code then makes of them stays."""
+    table = await attach(member, "sales.csv", b"Atlantis,4711", "text/csv")
+    change = {"command": "cat sales.csv; echo changed > sales.csv"}
+    first = await use(tab, "shell_execute", change, files=[table])
+    before = json.loads(output_of(simulator))
+    look = {"command": "cat sales.csv"}
+    await use(tab, "shell_execute", look, files=[table], chat_id=first.chat_id)
+    after = json.loads(output_of(simulator))
+
+    assert before["stdout"] == "Atlantis,4711"
+    assert after["stdout"] == "changed\n"
 
 
 ATTACKS = {
