@@ -59,9 +59,10 @@ class Tools:
     ) -> str:
         """Run Python code in a sandbox without network access. Each run is a fresh
         process; the files in the current folder (/work, the workspace of this chat)
-        outlive it, and its modules can be imported. Returns JSON with what was
-        printed (stdout, stderr), the value of the last expression (result), and the
-        files that were written, which the user is shown.
+        outlive it, and its modules can be imported. What the user attached is there,
+        by name. Returns JSON with what was printed (stdout, stderr), the value of the
+        last expression (result), and the files that were written, which the user is
+        shown.
 
         :param code: The Python code.
         """
