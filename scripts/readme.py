@@ -26,6 +26,7 @@ from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
 from openai_responses.errors import NO_FAULT  # noqa: E402
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
+from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
 from shells.shell import PIPE_SHELL  # noqa: E402
 from shells.valve_messages import fault_advice  # noqa: E402
 from strategies.parameters import StrategySettings  # noqa: E402
@@ -87,6 +88,7 @@ def tables() -> dict[str, str]:
         "agent-valves": valves_table(AgentValves),
         "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
         "sandbox-options": valves_table(SandboxOptions, "Key"),
+        "sandbox-tool-options": valves_table(StoredSandboxOptions, "Key"),
         "messages": messages_table(SENTENCES),
     }
 
