@@ -26,6 +26,7 @@ _SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
 _HEADERS = "EXTRA_HEADERS"
 _FILES = ("PRESETS_DIR", "CA_BUNDLE")
 _WHEELS = "wheels"
+_OPTIONS = "SANDBOX_OPTIONS"
 
 
 class UsableValves(NamedTuple):
@@ -38,20 +39,36 @@ class UsableValves(NamedTuple):
 def usable_valves(valves: Valves) -> UsableValves:
     """Return the valves as the environment of this server allows them."""
     allowed = comma_list(os.environ.get(ACCESS_VARIABLE, ""))
-    changed: dict[str, Any] = {}
-    inactive: list[str] = []
+    disabled = _disabled_valves(valves, allowed)
+    secrets = _changed_secrets(valves, allowed)
+    # Of the options of the sandbox only the packages are inactive.
+    inactive = [_WHEELS if name == _OPTIONS else name for name in disabled]
+    for name, secret in secrets.items():
+        if UNREADABLE_SECRET in secret:
+            inactive.append(name)
+    problems = tuple(_inactive_valve(valves, name) for name in inactive)
+    changed = valves.model_copy(update={**disabled, **secrets})
+    return UsableValves(changed, problems)
+
+
+def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
+    """Return the valves that would start a program or read a file, without effect."""
+    disabled: dict[str, Any] = {}
     if valves.SANDBOX and "SANDBOX" not in allowed:
-        changed["SANDBOX"] = False
-        inactive.append("SANDBOX")
+        disabled["SANDBOX"] = False
     options = read_sandbox_options(valves)
     if options.wheels.strip() and _WHEELS not in allowed:
         without = options.model_copy(update={_WHEELS: ""})
-        changed["SANDBOX_OPTIONS"] = without.model_dump_json()
-        inactive.append(_WHEELS)
+        disabled[_OPTIONS] = without.model_dump_json()
     for name in _FILES:
         if getattr(valves, name).strip() and name not in allowed:
-            changed[name] = ""
-            inactive.append(name)
+            disabled[name] = ""
+    return disabled
+
+
+def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
+    """Return the secrets whose references are not used as they are stored."""
+    changed: dict[str, str] = {}
     for name in _SECRETS:
         secret = _usable_secret(getattr(valves, name), name, allowed)
         if secret != getattr(valves, name):
@@ -59,9 +76,7 @@ def usable_valves(valves: Valves) -> UsableValves:
     headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
     if headers != valves.EXTRA_HEADERS:
         changed[_HEADERS] = headers
-    inactive += [name for name in changed if UNREADABLE_SECRET in str(changed[name])]
-    problems = tuple(_inactive_valve(valves, name) for name in inactive)
-    return UsableValves(valves.model_copy(update=changed), problems)
+    return changed
 
 
 def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:

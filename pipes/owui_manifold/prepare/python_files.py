@@ -133,12 +133,15 @@ def _own_name(attachment: Attachment, stored: StoredFile, taken: Sequence[str]) 
     path = (attachment.name or stored.name).replace("\\", "/")
     words = path.rpartition("/")[2].split()  # a line break could begin an instruction
     name = shorten_name(" ".join(words)) or "file"
-    stem, dot, ending = name.rpartition(".")
-    if not stem:
-        stem, dot, ending = name, "", ""
+    stem = name
+    ending = ""
+    dot_index = name.rfind(".")
+    if dot_index > 0:
+        stem = name[:dot_index]
+        ending = name[dot_index:]
     number = 2
     unique = name
     while unique in taken:
-        unique = f"{stem} ({number}){dot}{ending}"
+        unique = f"{stem} ({number}){ending}"
         number += 1
     return unique
