@@ -20,16 +20,17 @@ sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
 from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
     AgentExpertSettings,
-    SandboxOptions,
 )
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import FAULTS, SENTENCES  # noqa: E402
 from openai_responses.errors import NO_FAULT  # noqa: E402
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
+from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
 from shells.shell import PIPE_SHELL  # noqa: E402
 from shells.valve_messages import fault_advice  # noqa: E402
 from strategies.parameters import StrategySettings  # noqa: E402
+from toolbox.sandbox.options import SandboxOptions  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -87,6 +88,7 @@ def tables() -> dict[str, str]:
         "agent-valves": valves_table(AgentValves),
         "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
         "sandbox-options": valves_table(SandboxOptions, "Key"),
+        "sandbox-tool-options": valves_table(StoredSandboxOptions, "Key"),
         "messages": messages_table(SENTENCES),
     }
 

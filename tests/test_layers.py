@@ -69,6 +69,7 @@ ARROWS: dict[str, set[str]] = {
         "openai_responses.transport",
     },
     "toolbox.sandbox": set(),
+    "owui_sandbox": {"shells", "toolbox.sandbox"},
     "gpt5_agent": {"strategies", "shells", "gpt5_agent.shell", "gpt5_agent.terminal"}
     | CHAT
     | API_RUN,
@@ -94,7 +95,11 @@ IMPURE_MODULES = {
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
-HOST_MODULES = {"owui_manifold.host.open_webui", "owui_administration.host"}
+HOST_MODULES = {
+    "owui_manifold.host.open_webui",
+    "owui_administration.host",
+    "owui_sandbox.host",
+}
 SESSION_MODULES = {
     "openai_responses.transport.connections",
     "gpt5_agent.shell.host_files",

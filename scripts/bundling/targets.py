@@ -114,4 +114,13 @@ TARGETS = (
         called_methods=frozenset({"stream"}),
         awaited_methods=frozenset({"begin", "inlet", "outlet"}),
     ),
+    Target(
+        entry="owui_sandbox.tools",
+        host_class="Tools",
+        packages=("openai_responses", "shells", "toolbox", "owui_sandbox"),
+        folders=("pipes", "pipelines"),
+        output="pipes/openai_responses_sandbox.py",
+        requirements=frozenset({"pydantic", "open_webui"}),
+        frontmatter=FUNCTION_KEYS,
+    ),
 )

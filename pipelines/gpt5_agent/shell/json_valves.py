@@ -7,13 +7,14 @@ too, have its names (pipes/owui_manifold/call/expert.py).
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from gpt5_agent.shell.valves import Valves
 from shells.json_valve import read_expert_json, read_json_valve
 from shells.shell import PIPELINE_SHELL
 from shells.timeouts import TimeoutSettings
 from shells.tool_valves import read_timeouts
+from toolbox.sandbox.options import SandboxOptions
 
 
 class AgentExpertSettings(TimeoutSettings):
@@ -33,32 +34,6 @@ class AgentExpertSettings(TimeoutSettings):
         "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
         "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
         "chat can then spend more, or change the rules.",
-    )
-
-
-class SandboxOptions(BaseModel):
-    """What SANDBOX_OPTIONS can hold."""
-
-    model_config = ConfigDict(frozen=True)
-
-    seconds: int = Field(
-        default=30, ge=1, le=600, description="Time limit of one run, 1 to 600."
-    )
-    memory_mb: int = Field(
-        default=512,
-        ge=64,
-        le=16_384,
-        description="Memory of one run, for all its processes, 64 to 16384.",
-    )
-    disk_mb: int = Field(
-        default=64,
-        ge=1,
-        le=1024,
-        description="Space for the files of one chat, 1 to 1024.",
-    )
-    wheels: str = Field(
-        default="",
-        description="Folder of wheels whose packages can be imported.",
     )
 
 

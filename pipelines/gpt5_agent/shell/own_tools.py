@@ -21,7 +21,8 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import value_at
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.redaction import describe_exception
-from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
+from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.options import build_sandbox_limits
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey, WorkspacePool
 
@@ -205,8 +206,9 @@ class OwnToolPool:
 
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
-        limits = _build_sandbox_limits(valves)
-        wheels = read_sandbox_options(valves).wheels.strip()
+        options = read_sandbox_options(valves)
+        limits = build_sandbox_limits(options, valves.TOOL_OUTPUT_CHARACTERS)
+        wheels = options.wheels.strip()
         key = (limits, wheels)
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
@@ -224,16 +226,3 @@ def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) 
             if str(value_at(call, "function", "name")) in names:
                 return True
     return False
-
-
-def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    """Return the limits of the valves, in seconds, bytes and characters."""
-    options = read_sandbox_options(valves)
-    disk = options.disk_mb * MEBIBYTE
-    return SandboxLimits(
-        seconds=options.seconds,
-        memory=options.memory_mb * MEBIBYTE,
-        disk=disk,
-        file=disk,
-        output=valves.TOOL_OUTPUT_CHARACTERS,
-    )

@@ -21,7 +21,7 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE
@@ -131,17 +131,25 @@ _ISOLATION_OPTIONS = (
     "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
 )
 _DEVICES = ("null", "zero", "random", "urandom")
+_PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
+"""Programs, and the links that Debian chooses some of them by."""
 _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 
 
 class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
-    def __init__(self, python: Path, packages: str = "") -> None:
-        """`packages` is the folder of installed packages, if there are any."""
+    def __init__(
+        self, python: Path, packages: str = "", *, with_programs: bool = False
+    ) -> None:
+        """`packages` is the folder of installed packages, if there are any.
+
+        With `with_programs` a shell and the system's programs are there, too.
+        """
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._packages = packages
+        self._with_programs = with_programs
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a sandbox; raises SandboxUnavailable."""
@@ -176,7 +184,11 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
-        yield from _library_options()
+        yield from _folder_options(("/lib", "/lib64"))
+        if self._with_programs:
+            for path in _PROGRAM_PATHS:
+                yield from ("--ro-bind-try", path, path)
+            yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
             yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
@@ -213,9 +225,9 @@ def _find_bwrap() -> str:
     return path
 
 
-def _library_options() -> Iterator[str]:
+def _folder_options(folders: Iterable[str]) -> Iterator[str]:
     """Yield the options for /lib and the like: links into /usr on most systems."""
-    for path in (Path("/lib"), Path("/lib64")):
+    for path in map(Path, folders):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
         elif path.is_dir():

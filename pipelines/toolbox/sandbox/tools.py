@@ -26,6 +26,7 @@ from toolbox.sandbox.workspaces import (
     Workspace,
     WorkspaceKey,
     WorkspacePool,
+    Workspaces,
     printable_name,
     remove_folder,
 )
@@ -77,6 +78,12 @@ _TOOLS = {
         _PATH,
     ),
 }
+_MORE_TOOLS: dict[str, Mapping[str, Any]] = {
+    "shell_execute": {"command": {}},
+    "sandbox_fs_edit": {**_PATH, "old": {}, "new": {}},
+}
+"""What can be called although `specs` does not offer it: its caller describes it."""
+_RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
 def _build_sandbox_spec(
@@ -94,14 +101,18 @@ def _build_sandbox_spec(
 
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
-    if name not in _TOOLS:
+    properties: Mapping[str, Any]
+    if name in _TOOLS:
+        _, properties = _TOOLS[name]
+    elif name in _MORE_TOOLS:
+        properties = _MORE_TOOLS[name]
+    else:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    _, properties = _TOOLS[name]
     values = {key: arguments.get(key) for key in properties}
     for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = "run" if "code" in values else name.removeprefix("sandbox_fs_")
+    operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
     return {"operation": operation, **values}
 
 
@@ -151,6 +162,11 @@ def _build_sandbox_result(
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
+
+
+def _returns_files(reply: SandboxReply) -> bool:
+    """Say whether the user gets the files of a reply: those of a run, or one read."""
+    return "stdout" in reply.answer or "given" in reply.answer
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -237,13 +253,15 @@ class SandboxTools:
         wheels: str = "",
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
-        workspaces: WorkspacePool | None = None,
+        workspaces: Workspaces | None = None,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one.
 
         `workspaces` outlive these tools; without them they have their own.
         """
         self.problems: list[str] = []
+        self.missing = ""
+        """What the server lacks for a sandbox, once that is known."""
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
@@ -251,7 +269,9 @@ class SandboxTools:
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
-        self._workspaces = WorkspacePool() if workspaces is None else workspaces
+        self._workspaces: Workspaces = WorkspacePool()
+        if workspaces is not None:
+            self._workspaces = workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
@@ -356,7 +376,8 @@ class SandboxTools:
         """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
-            files = workspace.export_files(spool, reply.changed, self._limits.disk)
+            returned = reply.changed if _returns_files(reply) else ()
+            files = workspace.export_files(spool, returned, self._limits.disk)
             workspace.store_archive(spool, reply)
             if "id" in request:
                 workspace.add_received(request["id"])
@@ -401,6 +422,7 @@ class SandboxTools:
     ) -> Sandbox | None:
         """Return the first sandbox that confines; log the reasons if there is none."""
         reasons = []
+        missing_parts: dict[str, None] = {}
         for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
@@ -408,6 +430,8 @@ class SandboxTools:
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
+                missing_parts[str(missing)] = None
+        self.missing = "; ".join(missing_parts)
         why = "; ".join(reasons)
         self._report(f"The tools of the sandbox are not offered: {why}.")
         return None

@@ -14,12 +14,17 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from zipfile import ZipFile
 
 from toolbox.sandbox.backend import MEBIBYTE, SharedLimits
@@ -38,7 +43,7 @@ class _WorkspaceRoot:
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
-        self._lock = _lock_folder(made)
+        self._lock = lock_folder(made)
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -48,7 +53,7 @@ class _WorkspaceRoot:
         os.close(self._lock)
 
 
-def _lock_folder(folder: Path) -> int:
+def lock_folder(folder: Path) -> int:
     """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -64,7 +69,7 @@ def _remove_if_abandoned(folder: Path) -> None:
     """Remove a folder of our own user unless it is in use."""
     with suppress(OSError):  # another server may have removed it meanwhile
         if folder.lstat().st_uid == os.geteuid():
-            lock = _lock_folder(folder)
+            lock = lock_folder(folder)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
@@ -174,6 +179,29 @@ class Workspace:
         while sum(sizes) > max_bytes or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
+
+
+class Workspaces(Protocol):
+    """Keeps the workspaces of all chats."""
+
+    @property
+    def runs(self) -> RunQueue:
+        """Says which run may begin."""
+
+    def acquire(self, key: WorkspaceKey) -> AbstractAsyncContextManager[Workspace]:
+        """Lend a chat's workspace; without a chat a new one."""
+
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into a new folder, which all runs can read; return it."""
+
+    def refuse_new(self) -> None:
+        """Lend nothing any more."""
+
+    async def close(self) -> None:
+        """Remove what does not outlive the server."""
 
 
 class WorkspacePool:

@@ -6,12 +6,12 @@ import pytest
 
 from gpt5_agent.shell.json_valves import (
     AgentExpertSettings,
-    SandboxOptions,
     find_valve_problems,
     read_expert_settings,
     read_sandbox_options,
 )
 from gpt5_agent.shell.valves import Valves
+from toolbox.sandbox.options import SandboxOptions
 
 
 def test_empty_valves_are_the_defaults() -> None:

@@ -1,0 +1,250 @@
+"""The workspaces of the chats, in a folder that outlives the server's processes.
+
+Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
+nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
+the packed workspace, which begins at the byte `start` of that file, and `received` names
+the attached files that were put into it. Names of users and
+chats are hashed, so nobody's id becomes a path. Whoever uses a workspace holds a lock on
+its folder, which the kernel releases however the process ends.
+
+A run works in a folder of its own next to the archive, where the files that it returns
+stay until `discard_files`.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple
+
+from toolbox.sandbox.backend import SharedLimits
+from toolbox.sandbox.queues import RunQueue
+from toolbox.sandbox.runs import WorkspaceArchive
+from toolbox.sandbox.workspaces import (
+    SandboxFile,
+    Workspace,
+    WorkspaceKey,
+    WorkspacePool,
+    lock_folder,
+    remove_folder,
+)
+
+_LOCK_SECONDS = 0.05
+"""How often a call looks whether the workspace of its chat is free."""
+_ABANDONED_SECONDS = 600.0
+"""Files that a run returned are read at once; a killed server leaves them."""
+_ARCHIVE = "archive."
+_RUN = "run-"
+_RECEIVED = "received"
+"""The ids of the attached files that were put into the workspace, as a JSON list."""
+
+
+class _StoredFolder(NamedTuple):
+    """The folder of a chat: whose it is, and when a run last changed it."""
+
+    path: Path
+    user: str
+    used: float
+
+
+class StoredWorkspaces:
+    """Lends each workspace to one run at a time, in all processes of the server."""
+
+    def __init__(self, folder: Path, limits: SharedLimits) -> None:
+        """Create nothing yet."""
+        self.runs = RunQueue(limits)
+        self._folder = folder
+        self._limits = limits
+        self._packages = WorkspacePool()
+
+    @asynccontextmanager
+    async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
+        """Lend a chat's workspace; without a chat a new one, which is then removed."""
+        is_temporary = not key.chat
+        if is_temporary:
+            key = key._replace(chat=token_hex(16))
+        folder = self._path_of(key)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._remove_surplus(except_for=folder)
+        lock = await _lock_chat(folder)
+        try:
+            _remove_abandoned_runs(folder)
+            run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
+            workspace = Workspace(run_folder)
+            workspace.archive = _find_archive(folder)
+            workspace.received = _read_received(folder)
+            try:
+                yield workspace
+            finally:
+                _keep_archive(folder, run_folder, workspace)
+                _write_received(folder, workspace)
+                if is_temporary:
+                    _remove_archives(folder)
+                    (folder / _RECEIVED).unlink(missing_ok=True)
+                    _remove_if_empty(folder)
+                    _remove_if_empty(folder.parent)
+        finally:
+            os.close(lock)
+
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+        return bool(key.chat) and self._path_of(key).is_dir()
+
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into a new folder, which all runs can read; return it."""
+        return await self._packages.install(wheels)
+
+    def refuse_new(self) -> None:
+        """Lend nothing any more: other processes still do."""
+
+    async def close(self) -> None:
+        """Remove the installed packages; the workspaces outlive the server."""
+        await self._packages.close()
+
+    def _path_of(self, key: WorkspaceKey) -> Path:
+        return self._folder / _hashed(key.user) / _hashed(key.chat)
+
+    def _remove_surplus(self, except_for: Path) -> None:
+        """Remove workspaces whose time is over, and the oldest of too many."""
+        oldest_first = sorted(self._list_folders(), key=_last_use)
+        expired = time.time() - self._limits.idle_seconds
+        kept: list[_StoredFolder] = []
+        for folder in oldest_first:
+            if folder.used < expired and folder.path != except_for:
+                _remove_unless_locked(folder.path)
+            else:
+                kept.append(folder)
+        for folder in _find_too_many(kept, self._limits):
+            if folder.path != except_for:
+                _remove_unless_locked(folder.path)
+
+    def _list_folders(self) -> Iterator[_StoredFolder]:
+        for path in self._folder.glob("*/*"):
+            with suppress(FileNotFoundError):  # another process has just removed it
+                yield _StoredFolder(path, path.parent.name, path.stat().st_mtime)
+
+
+def discard_files(files: Iterable[SandboxFile]) -> None:
+    """Remove files that a run returned, and its folders once they are empty."""
+    for file in files:
+        file.path.unlink(missing_ok=True)
+        run_folder, chat_folder, user_folder, *_ = file.path.parents
+        for folder in (run_folder, chat_folder, user_folder):
+            _remove_if_empty(folder)
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _last_use(folder: _StoredFolder) -> float:
+    return folder.used
+
+
+def _find_too_many(
+    oldest_first: list[_StoredFolder], limits: SharedLimits
+) -> Iterator[_StoredFolder]:
+    """Yield what exceeds the limits of a user, then of the server.
+
+    Whoever has the most loses the one that was not used for the longest time, so that
+    the chats of one user cannot push out those of others.
+    """
+    by_user: dict[str, list[_StoredFolder]] = {}
+    for folder in oldest_first:
+        by_user.setdefault(folder.user, []).append(folder)
+    for folders in by_user.values():
+        while len(folders) > limits.workspaces_per_user:
+            yield folders.pop(0)
+    while sum(map(len, by_user.values())) > limits.workspaces:
+        largest = max(by_user.values(), key=len)
+        yield largest.pop(0)
+
+
+async def _lock_chat(folder: Path) -> int:
+    """Return a locked descriptor of the chat's folder, which is created if needed."""
+    while True:
+        lock = _try_lock(folder)
+        if lock is not None:
+            return lock
+        await asyncio.sleep(_LOCK_SECONDS)
+
+
+def _try_lock(folder: Path) -> int | None:
+    """Return a locked descriptor of a folder; None if somebody else holds the lock."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileNotFoundError, BlockingIOError):
+        lock = lock_folder(folder)
+        if _is_same_folder(lock, folder):
+            return lock
+        os.close(lock)  # it was removed between its creation and the lock
+    return None
+
+
+def _is_same_folder(descriptor: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _find_archive(folder: Path) -> WorkspaceArchive | None:
+    """Return the stored workspace of a chat, if it has one."""
+    for path in folder.glob(f"{_ARCHIVE}*"):
+        return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
+    return None
+
+
+def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:
+    """Move the workspace that a run left out of the run's folder."""
+    archive = workspace.archive
+    if archive is not None and archive.path.parent == run_folder:
+        _remove_archives(folder)
+        archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+    _remove_if_empty(run_folder)
+
+
+def _read_received(folder: Path) -> dict[str, None]:
+    try:
+        ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):  # none yet, or a killed server's half
+        return {}
+    return dict.fromkeys(ids)
+
+
+def _write_received(folder: Path, workspace: Workspace) -> None:
+    if workspace.received != _read_received(folder):
+        text = json.dumps(list(workspace.received))
+        (folder / _RECEIVED).write_text(text, "utf-8")
+
+
+def _remove_archives(folder: Path) -> None:
+    for path in folder.glob(f"{_ARCHIVE}*"):
+        path.unlink()
+
+
+def _remove_abandoned_runs(folder: Path) -> None:
+    """Remove what a killed server left."""
+    for path in folder.glob(f"{_RUN}*"):
+        if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+            remove_folder(path)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # something is in it, or it is gone
+        folder.rmdir()
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    """Remove the workspace of a chat that no run uses."""
+    with suppress(OSError):
+        lock = lock_folder(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+        _remove_if_empty(folder.parent)

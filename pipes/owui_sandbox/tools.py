@@ -1,0 +1,247 @@
+"""
+title: Sandbox
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model run Python and shell commands, and keep files, in a sandbox.
+
+The tools that Open WebUI offers to the model.
+"""
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from owui_sandbox.calls import (
+    SandboxCall,
+    give_files,
+    read_sandbox_call,
+    receive_attached,
+)
+from owui_sandbox.host import HostLacks, data_folder
+from owui_sandbox.options import SandboxValves, StoredSandboxOptions
+from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
+from shells.json_valve import read_json_valve
+from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SharedLimits
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from toolbox.sandbox.options import build_sandbox_limits
+from toolbox.sandbox.tools import SandboxTools
+
+_FOLDER = "openai_responses_sandbox"
+"""Where the workspaces are, in the server's data folder."""
+_SECONDS_PER_HOUR = 3600.0
+_LOG = logging.getLogger("openai_responses_sandbox")
+
+
+class Tools:
+    """Runs code, and works on files, in the workspace of the chat that calls.
+
+    Open WebUI offers each public method as a tool: its docstring is the description
+    that the model reads.
+    """
+
+    Valves = SandboxValves
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self.valves = self.Valves()
+        self._sandboxes: dict[str, SandboxTools] = {}
+
+    async def python_execute(
+        self,
+        code: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Run Python code in a sandbox without network access. Each run is a fresh
+        process; the files in the current folder (/work, the workspace of this chat)
+        outlive it, and its modules can be imported. What the user attached is there,
+        by name. Returns JSON with what was printed (stdout, stderr), the value of the
+        last expression (result), and the files that were written, which the user is
+        shown.
+
+        :param code: The Python code.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "python_execute", {"code": code})
+
+    async def shell_execute(
+        self,
+        command: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Run a shell command (sh) in a sandbox without network access, in the
+        workspace of this chat (/work). Returns JSON with stdout, stderr, and the
+        files that were written, which the user is shown.
+
+        :param command: The command, like: grep -n total *.csv | head
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "shell_execute", {"command": command})
+
+    async def sandbox_fs_list(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """List a folder of this chat's workspace.
+
+        :param path: A path in the workspace, like plots; the whole workspace is ".".
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_list", {"path": path})
+
+    async def sandbox_fs_read(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Read a text file of this chat's workspace; any other file is shown to the
+        user.
+
+        :param path: A path in the workspace, like data/a.csv.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_read", {"path": path})
+
+    async def sandbox_fs_write(
+        self,
+        path: str,
+        content: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Write a text file in this chat's workspace, with the folders above it.
+
+        :param path: A path in the workspace, like src/main.py.
+        :param content: The whole new text of the file.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(
+            call, "sandbox_fs_write", {"path": path, "content": content}
+        )
+
+    async def sandbox_fs_edit(  # noqa: PLR0913, PLR0917 (four are Open WebUI's)
+        self,
+        path: str,
+        old: str,
+        new: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Replace one passage of a text file in this chat's workspace. The passage
+        must occur exactly once.
+
+        :param path: A path in the workspace, like src/main.py.
+        :param old: The exact passage, with its spaces and line breaks.
+        :param new: The text that replaces it.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(
+            call, "sandbox_fs_edit", {"path": path, "old": old, "new": new}
+        )
+
+    async def sandbox_fs_mkdir(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Create a folder in this chat's workspace, with those above it.
+
+        :param path: A path in the workspace, like plots.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_mkdir", {"path": path})
+
+    async def sandbox_fs_remove(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Remove a file of this chat's workspace, or a folder with all that it holds.
+
+        :param path: A path in the workspace, like plots/old.png.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_remove", {"path": path})
+
+    async def _run(
+        self, call: SandboxCall, name: str, arguments: Mapping[str, Any]
+    ) -> str:
+        """Run a tool; return what the model reads."""
+        try:
+            sandbox = self._open_sandbox()
+        except HostLacks as missing:
+            return f"Error: The sandbox does not run on this server: {missing}"
+        if sandbox is None:
+            return "Error: The sandbox does not run on this server: it needs Linux."
+        notes = await receive_attached(sandbox, call)
+        result = await sandbox.call(call.key, name, arguments)
+        if sandbox.missing:
+            return (
+                f"Error: The sandbox does not run on this server: {sandbox.missing}. "
+                "An administrator can change that, then restart the server."
+            )
+        try:
+            notes += await give_files(call, result.files)
+        finally:
+            discard_files(result.files)
+        return "\n".join([result.text, *notes])
+
+    def _open_sandbox(self) -> SandboxTools | None:
+        """Return the sandbox of the valves; None where none can run.
+
+        Those of earlier valves stay for the calls that use them. Raises HostLacks.
+        """
+        if sys.platform != "linux":
+            return None
+        text = self.valves.SANDBOX_OPTIONS
+        if text not in self._sandboxes:
+            options, problems = read_json_valve(
+                "SANDBOX_OPTIONS", text, StoredSandboxOptions
+            )
+            for problem in problems:
+                _LOG.warning(problem)
+            self._sandboxes[text] = _make_sandbox(options)
+        return self._sandboxes[text]
+
+
+def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
+    """Return a sandbox with these options; raises HostLacks."""
+    shared = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
+    return SandboxTools(
+        build_sandbox_limits(options, SandboxLimits().output),
+        options.wheels.strip(),
+        _LOG.warning,
+        _list_bubblewraps,
+        StoredWorkspaces(data_folder() / _FOLDER, shared),
+    )
+
+
+def _list_bubblewraps(packages: str) -> Iterator[SandboxBackend]:
+    """Yield the backends: the system's programs are in each, for shell commands."""
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages, with_programs=True)

@@ -1,0 +1,247 @@
+"""The sandbox as a tool of Open WebUI, in front of a real sandbox."""
+
+import asyncio
+import inspect
+import json
+import os
+import re
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from marking import require_mark
+from owui_sandbox import tools as tools_module
+from owui_sandbox.host import HostLacks
+from owui_sandbox.stored_workspaces import StoredWorkspaces
+from owui_sandbox.tools import Tools
+from toolbox.sandbox.backend import SharedLimits
+from toolbox.sandbox.workspaces import WorkspaceKey
+
+SANDBOXED = [
+    "python_execute",
+    "sandbox_fs_edit",
+    "sandbox_fs_list",
+    "sandbox_fs_mkdir",
+    "sandbox_fs_read",
+    "sandbox_fs_remove",
+    "sandbox_fs_write",
+    "shell_execute",
+]
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    """The tools of a server whose data folder is empty."""
+    require_mark("sandbox")
+    monkeypatch.setattr(tools_module, "data_folder", lambda: tmp_path)
+    return Tools()
+
+
+def asked(user: str = "ada", chat: str = "chat") -> dict[str, Any]:
+    """Open WebUI's reserved parameters of a call."""
+    metadata = {"chat_id": chat, "message_id": "message"}
+    return {"__user__": {"id": user}, "__metadata__": metadata}
+
+
+def files_below(folder: Path, pattern: str) -> list[Path]:
+    """The files and folders whose names fit."""
+    return list(folder.rglob(pattern))
+
+
+def test_open_webui_reads_each_parameter() -> None:
+    """Only the tools are public, and each parameter of the model is described."""
+    public = [name for name in dir(Tools) if not name.startswith("_")]
+    assert [name for name in public if name not in ("Valves", "valves")] == SANDBOXED
+    for name in SANDBOXED:
+        method = getattr(Tools, name)
+        described = re.findall(r":param (\w+): \S", method.__doc__)
+        parameters = list(inspect.signature(method).parameters)[1:]
+        assert described == [one for one in parameters if not one.startswith("__")]
+
+
+@pytest.mark.asyncio
+async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
+    """What is written is edited, run from the shell, and read by Python."""
+    who = asked()
+    await tools.sandbox_fs_mkdir("data", **who)
+    await tools.sandbox_fs_write("data/a.txt", "one two\n", **who)
+    edited = await tools.sandbox_fs_edit("data/a.txt", "two", "three", **who)
+    shell = await tools.shell_execute("cat data/a.txt | wc -w; pwd", **who)
+    code = await tools.python_execute("open('data/a.txt').read()", **who)
+
+    assert edited == "Replaced the passage. The file has 10 bytes now."
+    assert json.loads(shell)["stdout"] == "2\n/work\n"
+    assert json.loads(code)["result"] == "one three\n"
+    assert await tools.sandbox_fs_remove("data", **who) == "Removed."
+    assert await tools.sandbox_fs_list(".", **who) == "[]"
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [
+        ("b", "does not occur"),
+        ("aa", "more than once"),
+        ("", "is empty"),
+    ],
+)
+@pytest.mark.asyncio
+async def test_edit_needs_one_place(tools: Tools, old: str, reason: str) -> None:
+    """Else the file stays as it is."""
+    await tools.sandbox_fs_write("a", "aaa", **asked())
+
+    answer = await tools.sandbox_fs_edit("a", old, "c", **asked())
+
+    assert answer.startswith("Error: ")
+    assert reason in answer
+    assert await tools.sandbox_fs_read("a", **asked()) == "aaa"
+
+
+@pytest.mark.asyncio
+async def test_a_failed_command_is_told(tools: Tools) -> None:
+    """By what it wrote, and the shell's own words."""
+    answer = await tools.shell_execute("no-such-program", **asked())
+
+    assert "not found" in json.loads(answer)["stderr"]
+
+
+@pytest.mark.asyncio
+async def test_workspaces_are_apart_and_outlive_the_process(tools: Tools) -> None:
+    """Neither another user in the same chat nor another chat sees the files."""
+    await tools.sandbox_fs_write("a", "mine", **asked())
+
+    nobody = asked(user="")
+    await tools.sandbox_fs_write("a", "nobody's", **nobody)
+    others = [asked(user="bob"), asked(chat="other"), asked(chat=""), nobody]
+    listed = [await tools.sandbox_fs_list(".", **other) for other in others]
+    reloaded = await Tools().sandbox_fs_read("a", **asked())
+
+    assert listed == ["[]"] * 4
+    assert reloaded == "mine"
+
+
+@pytest.mark.asyncio
+async def test_two_workers_take_turns(tools: Tools) -> None:
+    """Neither loses what the other wrote into the workspace of the same chat."""
+    workers = [tools, Tools()]
+    writing = [
+        worker.sandbox_fs_write(f"{number}", "", **asked())
+        for number, worker in enumerate(workers * 3)
+    ]
+    await asyncio.gather(*writing)
+
+    listed = json.loads(await tools.sandbox_fs_list(".", **asked()))
+
+    assert [entry["name"] for entry in listed] == ["0", "1", "2", "3", "4", "5"]
+
+
+@pytest.mark.asyncio
+async def test_oldest_of_too_many_goes(tmp_path: Path) -> None:
+    """First of a user who has too many, then of the one who has the most."""
+    limits = SharedLimits(workspaces=3, workspaces_per_user=2)
+    workspaces = StoredWorkspaces(tmp_path, limits)
+    keys = [WorkspaceKey(user, str(number)) for number, user in enumerate("babaac")]
+    for key in keys:
+        async with workspaces.acquire(key):
+            pass
+        for folder in files_below(tmp_path, "*/*"):
+            used = folder.stat().st_mtime
+            os.utime(folder, (used, used - 10))
+
+    kept = [key for key in keys if workspaces.has_workspace(key)]
+
+    assert kept == [keys[2], keys[3], keys[4], keys[5]]
+
+
+@pytest.mark.asyncio
+async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> None:
+    """A workspace of a single call is removed with it."""
+    await tools.sandbox_fs_write("a", "secret", **asked(chat=""))
+
+    assert files_below(tmp_path, "*/*/*/*") == []
+
+
+@pytest.mark.asyncio
+async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> None:
+    """After the stated life, when somebody uses a sandbox."""
+    await tools.sandbox_fs_write("a", "old", **asked())
+    [archive] = files_below(tmp_path, "archive.*")
+    day_ago = time.time() - 25 * 3600
+    os.utime(archive.parent, (day_ago, day_ago))
+
+    await tools.sandbox_fs_list(".", **asked(chat="other"))
+
+    assert not archive.exists()
+
+
+ATTACKS = {
+    "network": ("socket.create_connection(('127.0.0.1', 22), 2)", "PermissionError"),
+    "host files": ("open({secret!r}).read()", "FileNotFoundError"),
+    "environment": ("os.environ['API_KEY']", "KeyError"),
+    "environment of the first process": (
+        "{{}}[b'CANARY' in open('/proc/1/environ', 'rb').read()]",
+        "KeyError: False",
+    ),
+    "setuid programs": (
+        "subprocess.run(['su', '-c', 'id'], check=True)",
+        "CalledProcessError",
+    ),
+    "a namespace in the sandbox": (
+        "subprocess.run(['unshare', '-U', 'true'], check=True)",
+        "CalledProcessError",
+    ),
+    "system folders": ("open('/usr/bin/mine', 'w')", "Read-only file system"),
+}
+"""Code, and the error that stops it."""
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.asyncio
+async def test_attacks_fail(
+    tools: Tools, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with the system's programs in the sandbox."""
+    monkeypatch.setenv("API_KEY", "CANARY")
+    secret = tmp_path / "secret"
+    secret.write_text("CANARY")
+    code, error = ATTACKS[attack]
+    code = "import os, socket, subprocess\n" + code.format(secret=str(secret))
+
+    answer = json.loads(await tools.python_execute(code, **asked()))
+
+    assert error in answer["stderr"]
+
+
+@pytest.mark.asyncio
+async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) -> None:
+    """The model is told, and no copy stays."""
+    answer = await tools.python_execute("open('a', 'w').write('x')", **asked())
+
+    assert "There is no page" in answer
+    assert files_below(tmp_path, "run-*") == []
+
+
+@pytest.mark.parametrize("missing", ["bwrap is not installed", "Linux", "env.DATA_DIR"])
+@pytest.mark.asyncio
+async def test_servers_without_a_sandbox_say_what_is_missing(
+    tools: Tools, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, for each of the tools."""
+
+    def lack() -> Path:
+        raise HostLacks("This Open WebUI has no env.DATA_DIR.")
+
+    if missing == "Linux":
+        monkeypatch.setattr(tools_module, "sys", SimpleNamespace(platform="darwin"))
+    elif missing == "env.DATA_DIR":
+        monkeypatch.setattr(tools_module, "data_folder", lack)
+    else:
+        monkeypatch.setenv("PATH", "/nowhere")
+
+    answer = await tools.shell_execute("true", **asked())
+
+    assert answer.startswith("Error: The sandbox does not run on this server")
+    assert missing in answer
+    assert "\n" not in answer
