@@ -3736,7 +3736,10 @@ class UsageAllowance(Protocol):
         """Return the effort to send instead of one that is not allowed, or empty."""
 
     def notices(self) -> Sequence[str]:
-        """Return the lines that stand above an answer."""
+        """Return the lines about what is left, if a rule wants them shown."""
+
+    def complaints(self) -> Sequence[str]:
+        """Return what is wrong with the rules, for administrators alone."""
 
     def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
         """Return the lines that answer `/usage`; None for other texts."""
@@ -4727,16 +4730,17 @@ class UserLimits:
         )
 
     def notices(self) -> list[str]:
-        """Return what stands above an answer: for administrators what is wrong.
+        """Return what is left, if a rule wants it shown."""
+        return self._left(all_rules=False)
 
-        The last one is read by all: what is left, if a rule wants it shown.
-        """
-        problems: list[str] = []
-        if self.is_admin:
-            problems += self.problems
-            problems += [self.table.problem] if self.table else []
-        stated = [problem for problem in problems if problem]
-        return stated + self._left(all_rules=False)
+    def complaints(self) -> list[str]:
+        """Return what is wrong with the rules or their table, for administrators."""
+        if not self.is_admin:
+            return []
+        problems = list(self.problems)
+        if self.table:
+            problems.append(self.table.problem)
+        return [problem for problem in problems if problem]
 
     def _left(self, *, all_rules: bool) -> list[str]:
         """Return a line for each limit: of all, or of those that are to be shown."""

@@ -4,7 +4,7 @@ author: The authors of OpenAI Responses Manifold
 version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
-description: Lets the model run Python in a container at OpenAI, and shows its files.
+description: Runs Python at OpenAI; Code Interpreter runs it in the browser or Jupyter.
 
 Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
 it imports; the last one has the class Filter.

@@ -1,0 +1,3382 @@
+"""
+title: Sandbox
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model run Python and shell commands, and keep files, in a sandbox.
+
+Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. Each module follows those that
+it imports; the last one has the class Tools.
+"""
+
+import asyncio
+import errno
+import hashlib
+import json
+import logging
+import mimetypes
+import os
+import platform
+import re
+import shutil
+import signal
+import stat
+import struct
+import sys
+import tempfile
+import time
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from functools import partial
+from importlib import import_module
+from io import BytesIO
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Thread
+from typing import Any, IO, NamedTuple, Protocol, TypeVar
+from zipfile import BadZipFile, ZipFile
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+# --------------------------------------------------------------------------------------
+# openai_responses.json_input
+#
+# JSON that others wrote, which may be invalid.
+# --------------------------------------------------------------------------------------
+
+
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
+MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    with suppress(RecursionError):
+        value = json.loads(text)
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
+    level = [value]
+    while level:
+        yield level
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    # A value stands behind a comma, or is the first behind an opening.
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
+    return len(text) + _VALUE_BYTES * values
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
+    try:
+        value = load_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of texts in a text; {} for an empty text."""
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
+        return None
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
+        return default
+
+
+_KILOBYTE = 1024
+
+
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) // _KILOBYTE
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_MAX_VALUE_DEPTH = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for more than `most`, and for too many levels.
+    """
+    size = _VALUE_SIZE
+    for depth, level in enumerate(_levels(value)):
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
+            if size > most:
+                raise JsonTooLarge
+        if depth >= _MAX_VALUE_DEPTH:
+            raise JsonTooLarge
+    return size
+
+
+def matches_schema(value: object, schema: Any) -> bool:
+    """Say whether a JSON value matches a schema of ours.
+
+    A text is a pattern, a type itself, a tuple has schemas of which one matches, a list
+    the schema of its values, an object the schemas of its keys; anything else is called.
+    """
+    match schema:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(schema, value, re.S))
+        case type():
+            return isinstance(value, schema)
+        case tuple():
+            return any(matches_schema(value, option) for option in schema)
+        case [schema_of_rows]:
+            return _rows_match(value, schema_of_rows)
+        case dict():
+            return _entries_match(value, schema)
+    return bool(schema(value))
+
+
+def _rows_match(value: object, schema: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(matches_schema(row, schema) for row in value)
+
+
+def _entries_match(value: object, schemas: JsonObject) -> bool:
+    """Say whether a value is an object with no other keys, and matching values."""
+    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
+        return False
+    return all(matches_schema(value[key], schemas[key]) for key in value)
+
+
+def as_mapping(value: object) -> JsonObject:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, (dict, Mapping)) else {}
+
+
+def value_at(value: object, *keys: str) -> Any:
+    """Return what stands in objects in each other; None where one is missing."""
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that are rarely changed. Its keys are checked one by
+# one: a key with an invalid value gets its default, and the others still apply.
+# --------------------------------------------------------------------------------------
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def read_expert_json(text: str, form: type[_Form]) -> tuple[_Form, list[str]]:
+    """Return the settings of EXPERT_JSON, and what is wrong with them."""
+    return read_json_valve("EXPERT_JSON", text, form)
+
+
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    """Say whether a form accepts the value of one key."""
+    try:
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.processes
+#
+# Child processes, in any event loop.
+#
+# asyncio leaves the start of a process to its loop and to the policy of the whole server:
+# uvloop knows neither `process_group` nor `user`, and before Python 3.14 a plain loop
+# under uvloop's policy cannot start any. So a process is started here without the loop,
+# which only reads and writes its pipes; a thread waits for its end.
+# --------------------------------------------------------------------------------------
+
+
+class ChildProcess:
+    """A process that leads a session and a group; each pipe that was asked for."""
+
+    def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Start it, and wait for its end in a thread; raises OSError or ValueError."""
+        self._process = Popen(command, start_new_session=True, bufsize=0, **options)
+        self.pid = self._process.pid
+        self.stdin: StreamWriter | None = None
+        self.stdout: StreamReader | None = None
+        self.stderr: StreamReader | None = None
+        self._ended = asyncio.Event()
+        self._opened: list[asyncio.BaseTransport] = []
+        loop = asyncio.get_running_loop()
+        Thread(target=self._wait, args=(loop,), name="child", daemon=True).start()
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self._process.returncode
+
+    async def wait(self) -> None:
+        """Wait until it has ended."""
+        await self._ended.wait()
+
+    def kill_group(self) -> None:
+        """End it with all that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close the pipes."""
+        for transport in self._opened:
+            transport.close()
+
+    async def connect(self) -> None:
+        """Open the pipes; if that fails or is cancelled, end the process."""
+        process = self._process
+        all_pipes = (process.stdin, process.stdout, process.stderr)
+        pipes = [pipe for pipe in all_pipes if pipe]  # those that are not yet opened
+        try:
+            if process.stdin:
+                self.stdin = await self._open_writer(pipes.pop(0))
+            if process.stdout:
+                self.stdout = await self._open_reader(pipes.pop(0))
+            if process.stderr:
+                self.stderr = await self._open_reader(pipes.pop(0))
+        except BaseException:
+            self.kill_group()
+            self.close()
+            for pipe in pipes:
+                pipe.close()
+            await self.wait()
+            raise
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait in a thread until the process has ended."""
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._ended.set)
+
+    async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
+        """Return a stream of what the process writes into a pipe."""
+        reader = StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            partial(StreamReaderProtocol, reader), pipe
+        )
+        self._opened.append(transport)
+        return reader
+
+    async def _open_writer(self, pipe: IO[bytes]) -> StreamWriter:
+        """Return a stream to what the process reads from a pipe."""
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(
+            partial(StreamReaderProtocol, StreamReader()), pipe
+        )
+        self._opened.append(transport)
+        return StreamWriter(transport, protocol, None, loop)
+
+
+async def start_process(*command: str, **options: Any) -> ChildProcess:
+    """Start a process; raises OSError or ValueError."""
+    child = ChildProcess(command, options)
+    await child.connect()
+    return child
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.backend
+#
+# Limits of a sandbox, and a process that can be ended at any time.
+# --------------------------------------------------------------------------------------
+
+
+MEBIBYTE = 1024 * 1024
+
+
+class SandboxLimits(NamedTuple):
+    """The limits of one run; sizes are in bytes.
+
+    `memory` is for all processes of a run together, `processes` counts threads as well.
+    The workspace and the folder for temporary files have `disk` each, a single file at
+    most `file`; a workspace keeps `files` files and folders. `output` limits what is
+    printed, the result, and a file that is read; `returned_files` are handed out.
+    """
+
+    seconds: float = 30.0
+    memory: int = 512 * MEBIBYTE
+    processes: int = 32
+    disk: int = 64 * MEBIBYTE
+    file: int = 32 * MEBIBYTE
+    files: int = 1_000
+    output: int = 50_000
+    returned_files: int = 10
+
+
+class SharedLimits(NamedTuple):
+    """What the users of one server share, whatever the limits of their runs are.
+
+    `runs` and `runs_per_user` are simultaneous. A workspace is removed `idle_seconds`
+    after its last use; where there are too many, whoever has the most loses the one
+    that was not used for the longest time.
+    """
+
+    runs: int = 4
+    runs_per_user: int = 2
+    workspaces: int = 50
+    workspaces_per_user: int = 20
+    idle_seconds: float = 3600.0
+
+
+class ProcessHandle:
+    """Refers to one process that leads a group."""
+
+    def __init__(self, number: int) -> None:
+        """Refer to a child process that was just started."""
+        self._number = number
+        self._descriptor: int | None = None
+        with suppress(ProcessLookupError):  # it has ended already
+            self._descriptor = os.pidfd_open(number)
+
+    def kill(self) -> None:
+        """End it with its group, if it has not ended."""
+        if self._descriptor is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
+                os.killpg(self._number, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+NOBODY_UID = 65534
+"""The user that runs are handed to; the kernel gives it no rights at all."""
+RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""The environment of a run; libraries of numbers would start a thread per core."""
+
+
+class SandboxUnavailable(Exception):
+    """No sandbox works here; the text is for an administrator."""
+
+
+def find_program(name: str) -> str:
+    """Return the path of a program; raises SandboxUnavailable."""
+    path = shutil.which(name)
+    if path is None:
+        raise SandboxUnavailable(f"{name} is not installed")
+    return path
+
+
+class SandboxProcess(Protocol):
+    """One sandbox with one program in it, which reads stdin and answers on stdout."""
+
+    process: ChildProcess
+
+    def measure_memory(self) -> int:
+        """Return the bytes that its processes hold, 0 if something else limits them."""
+
+    async def kill(self) -> None:
+        """End all that runs in it."""
+
+    def close(self) -> None:
+        """Close the descriptors."""
+
+
+class SandboxBackend(Protocol):
+    """A way to make sandboxes."""
+
+    @property
+    def name(self) -> str:
+        """What an administrator calls it."""
+
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
+        """Start a program in a sandbox; raises SandboxUnavailable."""
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.bubblewrap
+#
+# Bubblewrap: empty namespaces around a Python interpreter.
+#
+# The sandbox sees nothing of the host but the interpreter and the system libraries, read-
+# only. Bubblewrap gets no environment variables, because the code could read them. A
+# server that runs as root starts the run as user nobody, because the kernel does not
+# limit the number of root's processes. The first process inside is identified by an open
+# folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
+# lie in a home folder that nobody else can read; then the system's is used.
+#
+# A filter refuses system calls in the gaps of namespaces. Memory can be held where no
+# limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
+# no namespace; `io_uring` is not checked by filters.
+# --------------------------------------------------------------------------------------
+
+
+_INODE_BYTES = 1024
+"""What an empty file costs the kernel; bwrap has no option that limits their number."""
+_WRITABLE_FOLDERS = ("work", "tmp")
+_MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
+"""What a process holds of memory; the pages of files could be dropped at any time."""
+
+
+class _BubblewrapProcess:
+    """One run; bubblewrap writes the id of the first process inside to a pipe."""
+
+    def __init__(self, process: ChildProcess, info_pipe: int) -> None:
+        """Watch `process`; `info_pipe` is read when it is needed."""
+        self.process = process
+        self._bwrap_process = ProcessHandle(process.pid)
+        self._info_descriptor = info_pipe
+        self._info = b""
+        self._first_descriptor: int | None = None
+        os.set_blocking(info_pipe, False)
+
+    def measure_memory(self) -> int:
+        """Return the memory of the processes and of empty files.
+
+        Raises PermissionError if the kernel does not let us look.
+        """
+        with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
+            first = self._open_first_process()
+            if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
+                return _measure_root(f"/proc/self/fd/{first}/root")
+        return 0  # not begun, or over
+
+    async def kill(self) -> None:
+        """End the first process; the kernel ends all others in its namespace."""
+        try:
+            signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
+        except (BlockingIOError, FileNotFoundError, ProcessLookupError):
+            self._bwrap_process.kill()  # nothing runs inside yet, or any more
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self._bwrap_process.close()
+        os.close(self._info_descriptor)
+        if self._first_descriptor is not None:
+            os.close(self._first_descriptor)
+
+    def _open_first_process(self) -> int:
+        """Return a descriptor of the first process's folder."""
+        if self._first_descriptor is None:
+            self._info += os.read(self._info_descriptor, 4096)
+            number = "none"
+            with suppress(ValueError):  # it is not all written yet
+                number = json.loads(self._info)["child-pid"]
+            self._first_descriptor = os.open(
+                f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
+            )
+        return self._first_descriptor
+
+
+def _measure_root(root: str) -> int:
+    """Return the bytes that processes and files below the root of a sandbox hold."""
+    size = 0
+    for number in os.listdir(f"{root}/proc"):
+        if number.isdigit():
+            size += _read_process_memory(f"{root}/proc/{number}/status")
+    for name in _WRITABLE_FOLDERS:
+        size += _estimate_inode_memory(f"{root}/{name}")
+    return size
+
+
+def _read_process_memory(path: str) -> int:
+    """Return the bytes that a process holds, by its status file in `/proc`."""
+    with (
+        suppress(FileNotFoundError, ProcessLookupError),
+        open(path, encoding="utf-8", errors="replace") as lines,
+    ):
+        kilobytes = [
+            int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
+        ]
+        return 1024 * sum(kilobytes)
+    return 0  # it has just ended
+
+
+def _estimate_inode_memory(path: str) -> int:
+    """Return about how many bytes the files of a file system hold beside their content."""
+    with suppress(FileNotFoundError):
+        filesystem = os.statvfs(path)
+        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
+    return 0
+
+
+_ISOLATION_OPTIONS = (
+    "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
+    "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
+    "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
+)
+_DEVICES = ("null", "zero", "random", "urandom")
+_PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
+"""Programs, and the links that Debian chooses some of them by."""
+_READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+
+
+class BubblewrapBackend:
+    """Makes sandboxes in which a given interpreter runs."""
+
+    def __init__(
+        self, python: Path, packages: str = "", *, with_programs: bool = False
+    ) -> None:
+        """`packages` is the folder of installed packages, if there are any.
+
+        With `with_programs` a shell and the system's programs are there, too.
+        """
+        self.name = f"bubblewrap with {python}"
+        self._python = python
+        self._packages = packages
+        self._with_programs = with_programs
+
+    async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
+        """Start a sandbox; raises SandboxUnavailable."""
+        command = [_find_bwrap(), *self._options(limits)]
+        user = NOBODY_UID if os.geteuid() == 0 else None
+        with (
+            _open_seccomp_filter(platform.machine()) as rules,
+            _open_pipe() as (info_pipe, info_end),
+        ):
+            command += ["--seccomp", str(rules), "--info-fd", str(info_end)]
+            process = await start_process(
+                *command,
+                str(self._python),
+                "-I",
+                "-c",
+                program,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env={},
+                pass_fds=(rules, info_end),
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+            )
+            return _BubblewrapProcess(process, os.dup(info_pipe))
+
+    def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield the contents of the sandbox; the last option makes its root read-only."""
+        yield from _ISOLATION_OPTIONS.split()
+        for name in _DEVICES:
+            yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+        for path in _READ_ONLY_PATHS:
+            yield from ("--ro-bind-try", path, path)
+        yield from _folder_options(("/lib", "/lib64"))
+        if self._with_programs:
+            for path in _PROGRAM_PATHS:
+                yield from ("--ro-bind-try", path, path)
+            yield from _folder_options(("/bin",))
+        prefix = self._python.parent.parent
+        if prefix != Path("/usr"):
+            yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
+        yield from ("--ro-bind", str(self._python), str(self._python))
+        for path in ("/work", "/tmp"):
+            yield from ("--size", str(limits.disk), "--tmpfs", path)
+        if self._packages:
+            yield from ("--ro-bind", self._packages, "/packages")
+        for name, value in RUN_ENVIRONMENT.items():
+            yield from ("--setenv", name, value)
+        yield from ("--chdir", "/work", "--remount-ro", "/")
+
+
+def find_interpreters() -> list[Path]:
+    """Return the interpreters that a run could use: the server's, the system's."""
+    own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
+    system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
+    candidates = [own]
+    if system:
+        candidates.append(Path(system))
+    interpreters: list[Path] = []
+    for path in candidates:
+        if path.exists() and path.resolve() not in interpreters:
+            interpreters.append(path.resolve())
+    return interpreters
+
+
+def _find_bwrap() -> str:
+    path = find_program("bwrap")
+    if os.stat(path).st_mode & stat.S_ISUID:
+        raise SandboxUnavailable(
+            "bwrap is setuid root, and so more than it needs to be"
+        )
+    return path
+
+
+def _folder_options(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the options for /lib and the like: links into /usr on most systems."""
+    for path in map(Path, folders):
+        if path.is_symlink():
+            yield from ("--symlink", os.readlink(path), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+
+
+@contextmanager
+def _open_pipe() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe: the one to read, the one to write."""
+    ends = os.pipe()
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+@contextmanager
+def _open_seccomp_filter(machine: str) -> Iterator[int]:
+    """Lend a descriptor from which bubblewrap reads the filter of system calls."""
+    program = _build_seccomp_filter(machine)
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, program)  # it fits into a pipe
+        os.close(writing)
+        yield reading
+    finally:
+        os.close(reading)
+
+
+_REFUSED_CALLS = {
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "ptrace": (101, 117),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "vmsplice": (278, 75),
+    "perf_event_open": (298, 241),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "memfd_create": (319, 279),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "pidfd_getfd": (438, 438),
+    "memfd_secret": (447, 447),
+}
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
+`socket` only for what reaches outside."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_X32_CALL_BIT = 0x40000000
+"""x86_64 has every call a second time from here on."""
+_UNIX_SOCKETS = 1
+
+# linux/bpf_common.h: load a word; jump if equal, if at least; return.
+_LOAD = 0x20
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
+# linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
+_CALL_NUMBER = 0
+_ARCHITECTURE = 4
+_FIRST_ARGUMENT = 16
+_KILL = 0x80000000
+_REFUSE = 0x00050000 | errno.EPERM
+_PASS = 0x7FFF0000
+
+
+def _build_seccomp_filter(machine: str) -> bytes:
+    """Return the filter for a machine as `uname` names it; raises SandboxUnavailable."""
+    if machine not in _ARCHITECTURES:
+        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    column = list(_ARCHITECTURES).index(machine)
+    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
+    refuse = _encode_instruction(_RETURN, _REFUSE)
+    steps = [
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        # The calls of another machine have other numbers.
+        _encode_instruction(_RETURN, _KILL),
+        _encode_instruction(_LOAD, _CALL_NUMBER),
+        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
+        refuse,
+    ]
+    for name, number in calls.items():
+        if name != "socket":
+            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    steps += [
+        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
+        refuse,
+        _encode_instruction(_RETURN, _PASS),
+    ]
+    return b"".join(steps)
+
+
+def _encode_instruction(
+    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
+) -> bytes:
+    """Return one `struct sock_filter`."""
+    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.containers
+#
+# Sandboxes made by Docker or Podman.
+# --------------------------------------------------------------------------------------
+
+
+_CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
+"""What the client needs to find its daemon; none of it goes into the container."""
+_CLIENT_EXIT_SECONDS = 1.0
+_ISOLATED_RUN = (
+    "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
+    "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
+    "--workdir /work"
+)
+
+
+class _ContainerProcess:
+    """One container; the daemon limits its memory."""
+
+    def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
+        """`process` is the client; `remove` is the command that ends the container."""
+        self.process = process
+        self._client = ProcessHandle(process.pid)
+        self._remove_command = remove
+
+    def measure_memory(self) -> int:
+        """Return 0: the daemon limits it."""
+        return 0
+
+    async def kill(self) -> None:
+        """End the container, which would outlive its client."""
+        with suppress(TimeoutError):  # the client of one that has answered ends soon
+            async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
+                await self.process.wait()
+        if self.process.returncode is None:
+            removing = await start_process(
+                *self._remove_command,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                env=_client_environment(),
+            )
+            await removing.wait()
+        self._client.kill()
+
+    def close(self) -> None:
+        """Close the client's descriptor."""
+        self._client.close()
+
+
+class ContainerBackend:
+    """Makes sandboxes with `docker` or `podman`."""
+
+    def __init__(self, client: str, image: str, packages: str = "") -> None:
+        """Use a local image with a `python3` in it; nothing is pulled."""
+        self.name = client
+        self._image = image
+        self._packages = packages
+
+    async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
+        """Start a container; raises SandboxUnavailable."""
+        path = find_program(self.name)
+        name = f"sandbox-{token_hex(8)}"
+        command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command += [self._image, "python3", "-I", "-c", program]
+        process = await start_process(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=_client_environment(),
+        )
+        return _ContainerProcess(process, (path, "rm", "--force", name))
+
+    def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield the limits; files in a tmpfs count as memory here."""
+        rooms = {"/work": limits.disk, "/tmp": limits.disk}
+        if self._packages:
+            yield from ("--volume", f"{self._packages}:/packages:ro")
+        memory = limits.memory + sum(rooms.values())
+        yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
+        yield from ("--pids-limit", str(limits.processes + 1))
+        yield from ("--memory", str(memory), "--memory-swap", str(memory))
+        for path, size in rooms.items():
+            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            yield from ("--tmpfs", f"{path}:{options},{owner}")
+        for name, value in RUN_ENVIRONMENT.items():
+            yield from ("--env", f"{name}={value}")
+        if self.name == "podman":  # it would hand the server's proxies on
+            yield "--http-proxy=false"
+
+
+def _client_environment() -> dict[str, str]:
+    names = (name for name in _CLIENT_VARIABLES if name in os.environ)
+    return {name: os.environ[name] for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.program
+#
+# Source text of the program that runs inside the sandbox.
+#
+# It is text because it runs in another interpreter that has none of our modules. It reads
+# one JSON line with the operation, then the stored workspace. It answers with one JSON
+# line, then the new workspace if it may have changed. What it answers is not trusted.
+#
+# A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
+# before what is in them), then the bytes of the files. `unpack` restores it and returns
+# the stamps of its files. `Survey` reads the new one, and `changed` returns path, place in
+# the archive and size of each file whose stamp is another, except for what programs cache
+# for themselves (`CACHES`, bytecode): it is kept, but it is no result.
+#
+# A `ChildJob` is a child process with three pipes: stdout, stderr, and `RESULT`. `wait`
+# returns the limit that it exceeds, or nothing. `finish` ends all processes but the first
+# and returns the child's status and outputs. `execute` runs the code like an interactive
+# shell: the value of a last expression is the result. It imports modules of the workspace
+# and of the packages that the server has installed.
+# --------------------------------------------------------------------------------------
+
+
+SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
+
+import _ast
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from io import BufferedReader, BufferedWriter
+
+WORK = "/work"
+PACKAGES = "/packages"
+CHUNK_BYTES = 1 << 18
+MAX_PATH_BYTES = 1000
+FULL = (errno.ENOSPC, errno.EFBIG)
+MAX_DROPPED = 20
+RESULT = 3
+NO_MODULE = (
+    "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+)
+NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
+CACHES = frozenset(
+    [
+        ".cache",
+        ".config",
+        ".ipynb_checkpoints",
+        ".local",
+        ".matplotlib",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        "__pycache__",
+    ]
+)
+Stamp = tuple[int, int, int]
+
+
+class Refused(Exception):
+    """An operation is not done; the text says why."""
+
+
+def unpack(source: BufferedReader) -> dict[str, Stamp]:
+    stamps = {}
+    for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
+        full_path = os.path.join(WORK, path)
+        if kind == "folder":
+            os.mkdir(full_path)
+        elif kind == "link":
+            os.symlink(rest, full_path)
+        else:
+            with open(full_path, "wb") as file:
+                copy(source, file, rest)
+            os.chmod(full_path, mode)
+            stamps[path] = stamp(os.lstat(full_path))
+    return stamps
+
+
+def copy(source: BufferedReader, target: BufferedWriter, size: int) -> None:
+    for done in range(0, size, CHUNK_BYTES):
+        target.write(source.read(min(CHUNK_BYTES, size - done)))
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_size, status.st_ctime_ns
+
+
+def kind_of(status: os.stat_result) -> str:
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(status.st_mode), "other")
+
+
+class Survey:
+    """The contents of the workspace."""
+
+    def __init__(self, limits: dict) -> None:
+        self.limits = limits
+        self.manifest: list[tuple] = []
+        self.stamps: dict[str, Stamp] = {}
+        self.dropped: list[str] = []
+        self.size = 0
+        folders = [""]
+        while folders:
+            folders += self.read_folder(folders.pop())
+
+    def read_folder(self, folder: str) -> list[str]:
+        os.chmod(os.path.join(WORK, folder), 0o700)
+        inner = []
+        with os.scandir(os.path.join(WORK, folder)) as entries:
+            for entry in entries:
+                path = os.path.join(folder, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                self.add_entry(path, status)
+                if kind_of(status) == "folder":
+                    inner.append(path)
+        return inner
+
+    def add_entry(self, path: str, status: os.stat_result) -> None:
+        full_path = os.path.join(WORK, path)
+        kind = kind_of(status)
+        if kind == "folder":
+            self.manifest.append((kind, path, 0, 0))
+        elif kind == "link":
+            self.manifest.append((kind, path, 0, os.readlink(full_path)))
+        elif kind == "file":
+            mode = status.st_mode & 0o777 | 0o600
+            self.stamps[path] = stamp(status)
+            os.chmod(full_path, mode)
+            self.manifest.append((kind, path, mode, status.st_size))
+            self.size += status.st_size
+        else:
+            self.dropped.append(path)
+        max_files = self.limits["files"]
+        if len(self.manifest) > max_files:
+            raise Refused(f"it holds more than {max_files} files and folders")
+        max_bytes = self.limits["disk"]
+        if self.size > max_bytes:
+            raise Refused(f"its files have more than {max_bytes} bytes")
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
+            raise Refused("a path in it is too long")
+
+    def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
+        changed = []
+        offset = 0
+        for kind, path, _, size in self.manifest:
+            if kind == "file":
+                if self.stamps[path] != before.get(path) and not is_cached(path):
+                    changed.append((path, offset, size))
+                offset += size
+        return sorted(changed)
+
+    def write(self, target: BufferedWriter) -> None:
+        target.write(encode_line(self.manifest))
+        for kind, path, _, size in self.manifest:
+            if kind == "file":
+                with open(os.path.join(WORK, path), "rb") as file:
+                    copy(file, target, size)
+
+
+def is_cached(path: str) -> bool:
+    *folders, name = path.split("/")
+    return name.endswith((".pyc", ".pyo")) or not CACHES.isdisjoint(folders)
+
+
+def encode_line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def resolve_path(path: str, follow: bool = True) -> str:
+    if "\0" in path:
+        raise Refused("A path has no zero bytes.")
+    full_path = os.path.normpath(os.path.join(WORK, path))
+    if follow:
+        real = os.path.realpath(full_path)
+    else:  # the link itself is meant
+        folder, name = os.path.split(full_path)
+        real = os.path.join(os.path.realpath(folder), name)
+    if os.path.commonpath((WORK, real)) != WORK:
+        raise Refused(f"{path!r} is not in the workspace.")
+    return real
+
+
+def list_folder(request: dict) -> dict:
+    with os.scandir(resolve_path(request["path"])) as entries:
+        by_name = {entry.name: entry for entry in entries}
+    listed = []
+    for name in sorted(by_name)[: request["limits"]["files"]]:
+        status = by_name[name].stat(follow_symlinks=False)
+        kind = kind_of(status)
+        row: dict = {"name": name, "kind": kind}
+        if kind == "file":
+            row["size"] = status.st_size
+        listed.append(row)
+    return {"listed": listed, "more": len(by_name) - len(listed)}
+
+
+def read_file(request: dict) -> dict:
+    limit = request["limits"]["output"]
+    full_path = resolve_path(request["path"])
+    with open(full_path, "rb") as file:  # a FIFO would block, but none was kept
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(limit)
+    whole = size <= limit
+    try:
+        text = content.decode("utf-8", "strict" if whole else "ignore")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return {"given": os.path.relpath(full_path, WORK), "size": size}
+    return {"text": text, "whole": whole, "size": size}
+
+
+def write_file(request: dict) -> dict:
+    full_path = resolve_path(request["path"])
+    os.makedirs(os.path.dirname(full_path), exist_ok=True)
+    content = request["content"].encode("utf-8", "replace")
+    with open(full_path, "wb") as file:
+        file.write(content)
+    return {"done": f"Wrote {len(content)} bytes."}
+
+
+def edit_file(request: dict) -> dict:
+    full_path = resolve_path(request["path"])
+    old = request["old"]
+    with open(full_path, "rb") as file:
+        text = file.read().decode("utf-8")
+    if not old:
+        raise Refused("The passage to replace is empty.")
+    first = text.find(old)
+    if first < 0:
+        raise Refused("The passage does not occur in the file. Read the file first.")
+    if text.find(old, first + 1) >= 0:
+        raise Refused("The passage occurs more than once. Give more text around it.")
+    changed = text[:first] + request["new"] + text[first + len(old) :]
+    content = changed.encode("utf-8", "replace")
+    with open(full_path, "wb") as file:
+        file.write(content)
+    return {"done": f"Replaced the passage. The file has {len(content)} bytes now."}
+
+
+def receive_file(request: dict) -> dict:
+    with open(resolve_path(request["path"]), "wb") as file:
+        file.write(bytes.fromhex(request["content"]))
+    return {"done": "It is there."}
+
+
+def make_folder(request: dict) -> dict:
+    os.makedirs(resolve_path(request["path"]), exist_ok=True)
+    return {"done": "The folder is there."}
+
+
+def remove(request: dict) -> dict:
+    full_path = resolve_path(request["path"], follow=False)
+    if full_path == WORK:
+        raise Refused("The workspace itself stays; name what is in it.")
+    if os.path.isdir(full_path) and not os.path.islink(full_path):
+        remove_folder(full_path)
+    else:
+        os.remove(full_path)
+    return {"done": "Removed."}
+
+
+def remove_folder(folder: str) -> None:
+    for parent, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            os.remove(os.path.join(parent, name))
+        for name in folders:
+            inner = os.path.join(parent, name)
+            if os.path.islink(inner):
+                os.remove(inner)
+            else:
+                os.rmdir(inner)
+    os.rmdir(folder)
+
+
+class ChildJob:
+    """A child process with its three pipes."""
+
+    def __init__(self, job: Callable[[], int], limit: int) -> None:
+        self.limit = limit
+        pipes = [os.pipe() for _ in range(3)]
+        self.child = os.fork()
+        if self.child == 0:
+            run_job(job, [writing for _, writing in pipes])
+        for _, writing in pipes:
+            os.close(writing)
+        self.outputs = {reading: bytearray() for reading, _ in pipes}
+        self.open_pipes = set(self.outputs)
+
+    def wait(self, deadline: float) -> str:
+        ending = os.pidfd_open(self.child)
+        poll = select.poll()
+        for descriptor in (ending, *self.outputs):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
+            if not ready:
+                return "seconds"
+            for descriptor in self.open_pipes.intersection(ready):
+                if not self.read_pipe(descriptor):
+                    poll.unregister(descriptor)
+            if any(len(written) > self.limit for written in self.outputs.values()):
+                return "output"
+            if ending in ready:
+                return ""
+
+    def read_pipe(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, CHUNK_BYTES)
+        self.outputs[descriptor] += piece
+        if not piece:
+            self.open_pipes.discard(descriptor)
+        return bool(piece)
+
+    def finish(self) -> tuple[int, list[str]]:
+        status = -1
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            while True:
+                child, code = os.wait()
+                if child == self.child:
+                    status = code
+        except ChildProcessError:
+            pass
+        for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
+            written = self.outputs[descriptor]
+            while len(written) <= self.limit and self.read_pipe(descriptor):
+                pass
+        texts = [bytes(written[: self.limit]) for written in self.outputs.values()]
+        return status, [text.decode("utf-8", "replace") for text in texts]
+
+
+def run_job(job: Callable[[], int], pipes: list[int]) -> None:
+    for number, pipe in enumerate(pipes, 1):
+        os.dup2(pipe, number)
+    os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.set_inheritable(RESULT, False)
+    os.nice(10)  # the server comes first
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    try:
+        status = job()
+    except OSError as error:
+        raise SystemExit(str(error)) from None
+    raise SystemExit(status)
+
+
+def run_code(request: dict) -> dict:
+    return run_child(lambda: execute(request), request["limits"])
+
+
+def run_shell(request: dict) -> dict:
+    return run_child(lambda: execute_command(request["command"]), request["limits"])
+
+
+def run_child(job: Callable[[], int], limits: dict) -> dict:
+    deadline = time.monotonic() + limits["seconds"]
+    running = ChildJob(job, limits["output"])
+    stopped = running.wait(deadline)
+    status, (output, complaints, result) = running.finish()
+    return {
+        "stdout": output,
+        "stderr": complaints,
+        "result": result,
+        "status": 0 if stopped else os.waitstatus_to_exitcode(status),
+        "stopped": stopped,
+    }
+
+
+def execute(request: dict) -> int:
+    module = type(sys)("__main__")
+    sys.modules["__main__"] = module
+    sys.argv[:] = ["code"]
+    sys.path[:] = [WORK, *sys.path, PACKAGES]
+    sys.dont_write_bytecode = True  # it would be among the files that were written
+    try:
+        tree = compile(request["code"], "code", "exec", _ast.PyCF_ONLY_AST)
+        assert isinstance(tree, _ast.Module)
+        last = tree.body[-1] if tree.body else None
+        if isinstance(last, _ast.Expr):
+            tree.body.pop()
+        exec(compile(tree, "code", "exec"), module.__dict__)
+        if isinstance(last, _ast.Expr):
+            expression = compile(_ast.Expression(last.value), "code", "eval")
+            value = eval(expression, module.__dict__)
+            write_result(value, request["limits"]["output"])
+    except Exception as error:
+        print_error(error, request["code"])
+        return 1
+    return 0
+
+
+def execute_command(command: str) -> int:
+    variables = {**os.environ, "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    variables["PYTHONPATH"] = PACKAGES
+    os.execve("/bin/sh", ["sh", "-c", command], variables)
+
+
+def print_error(error: Exception, code: str) -> None:
+    import linecache
+    import traceback
+
+    linecache.cache["code"] = (len(code), None, code.splitlines(True), "code")
+    frames = error.__traceback__
+    while frames and frames.tb_frame.f_code.co_filename != "code":
+        frames = frames.tb_next
+    traceback.print_exception(type(error), error, frames)
+    if isinstance(error, ModuleNotFoundError):
+        sys.stderr.write(NO_MODULE)
+    elif isinstance(error, OSError) and error.errno in FULL:
+        sys.stderr.write(NO_SPACE)
+
+
+def write_result(value: object, limit: int) -> None:
+    if value is None:
+        return
+    try:
+        text = json.dumps({"json": value}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        text = json.dumps({"repr": repr(value)})
+    if len(text) > limit:  # a character of the repr may take twelve in JSON
+        text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+    with open(RESULT, "w") as target:
+        target.write(text)
+
+
+def set_limits(limits: dict) -> None:
+    for name, limit in (
+        ("AS", limits["memory"]),
+        ("FSIZE", limits["file"]),
+        ("NPROC", limits["processes"] + 1),
+        ("NOFILE", 64),
+        ("SIGPENDING", 64),
+        ("MSGQUEUE", 0),
+        ("MEMLOCK", 0),
+        ("CORE", 0),
+    ):
+        kind = getattr(resource, "RLIMIT_" + name)
+        _, hard_limit = resource.getrlimit(kind)
+        lowest = limit
+        if hard_limit != resource.RLIM_INFINITY:
+            lowest = min(limit, hard_limit)
+        resource.setrlimit(kind, (lowest, lowest))
+
+
+def describe(_: dict) -> dict:
+    import ctypes
+
+    with open("/proc/self/status") as status:
+        lines = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+    with open("/proc/net/dev") as devices:
+        names = [line.partition(":")[0].strip() for line in devices if ":" in line]
+    new_user_namespace = 0x10000000
+    return {
+        "capabilities": int(lines["CapBnd"], 16) | int(lines["CapEff"], 16),
+        "no_new_privileges": lines["NoNewPrivs"],
+        "filtered": lines["Seccomp"],
+        "user": os.getuid(),
+        "networks": names,
+        "namespaces": ctypes.CDLL(None).unshare(new_user_namespace) == 0,
+    }
+
+
+OPERATIONS = {
+    "describe": (describe, False),
+    "run": (run_code, True),
+    "list": (list_folder, False),
+    "read": (read_file, False),
+    "write": (write_file, True),
+    "edit": (edit_file, True),
+    "shell": (run_shell, True),
+    "receive": (receive_file, True),
+    "mkdir": (make_folder, True),
+    "remove": (remove, True),
+}
+
+
+def main() -> int:
+    if os.getpid() != 1:  # all other processes that it can see are ended
+        raise SystemExit("This runs as the first process of a sandbox alone.")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
+    source = os.fdopen(0, "rb", closefd=False)
+    target = os.fdopen(1, "wb", closefd=False)
+    request = json.loads(source.readline())
+    set_limits(request["limits"])
+    try:
+        before = unpack(source)
+    except Exception as error:  # code can have written it, if it took us over
+        is_full = isinstance(error, OSError) and error.errno in FULL
+        return send(target, {"damaged": "full" if is_full else "invalid"})
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    operation, writes = OPERATIONS[request["operation"]]
+    answer = run_operation(operation, request)
+    if "given" in answer:
+        before.pop(answer["given"], None)  # it is handed out as if it were new
+    elif not writes or "refused" in answer:
+        return send(target, answer)
+    return send(target, answer, survey_changes(answer, before, request["limits"]))
+
+
+def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
+    try:
+        return operation(request)
+    except Refused as error:
+        return {"refused": str(error)}
+    except OSError as error:
+        return {"refused": f"{error.strerror}."}
+    except UnicodeDecodeError:
+        return {"refused": "The file is not text."}
+    except ValueError:
+        return {"refused": "That is no path."}
+
+
+def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
+    try:
+        survey = Survey(limits)
+    except (Refused, OSError) as error:
+        answer["unkept"] = str(error)
+        return None
+    changed = survey.changed(before)
+    returned = limits["returned_files"]
+    answer["dropped"] = survey.dropped[:MAX_DROPPED]
+    answer["changed"] = changed[:returned]
+    answer["not_shown"] = len(changed[returned:])
+    return survey
+
+
+def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:
+    target.write(encode_line(answer))
+    if survey is not None:
+        survey.write(target)
+    target.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    os._exit(main())
+'''
+"""What `python -c` runs."""
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.runs
+#
+# One run in the sandbox, whose memory and time are watched.
+#
+# The reply is not trusted: code that broke out of its own process may have written it.
+# Numbers are checked, names are never used as paths on the host, and the archive is only
+# ever unpacked inside a sandbox. A backend is used only after a first run showed that it
+# confines code as required; there is no weaker fallback.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_JSON_CHARACTER_BYTES = 12
+"""The bytes of JSON that one character may take, as a pair of surrogates."""
+
+
+class SandboxReplyMissing(Exception):
+    """The sandbox ended without a valid answer; the text is its error output."""
+
+
+class FileSlice(NamedTuple):
+    """The place of a file that the code wrote, inside a reply."""
+
+    name: str
+    start: int
+    size: int
+
+
+class SandboxReply(NamedTuple):
+    """A valid answer; `archive` is where the workspace begins, if it is there."""
+
+    answer: Mapping[str, Any]
+    archive: int | None
+    changed: tuple[FileSlice, ...] = ()
+
+
+def _max_line_bytes(limits: SandboxLimits) -> int:
+    """Return how long the JSON line of an answer may be: three outputs, and names."""
+    return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
+
+
+def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
+    """Return the answer in a file, or None for anything else."""
+    with path.open("rb") as file:
+        try:
+            answer = json.loads(file.readline(_max_line_bytes(limits)))
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(answer, dict):
+            return None
+        archive = file.tell()
+        has_archive = bool(file.readline())
+        begin = file.tell()
+        end = path.stat().st_size
+    changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
+    returned = changed[: limits.returned_files]
+    return SandboxReply(answer, archive if has_archive else None, returned)
+
+
+def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
+    """Yield the files that a reply names, if they lie between `begin` and `end`."""
+    if not isinstance(changed, list):
+        return
+    for entry in changed:
+        match entry:
+            case [str(name), int(offset), int(size)]:
+                if offset >= 0 and size >= 0 and begin + offset + size <= end:
+                    yield FileSlice(name, begin + offset, size)
+
+
+_REPLY_GRACE_SECONDS = 10.0
+"""The sandbox stops the code by itself, then answers; after this we do not wait."""
+_MEMORY_CHECK_SECONDS = 0.05
+"""How often the memory is read: what two cores can fill in that time goes beyond."""
+_READ_BYTES = 256 * 1024
+_STDERR_BYTES = 2_000
+
+
+class RunStopped(Exception):
+    """The sandbox was stopped before it answered; the text says why."""
+
+
+class WorkspaceArchive(NamedTuple):
+    """A stored workspace: where it begins in which file."""
+
+    path: Path
+    start: int
+
+
+class Sandbox:
+    """Runs requests in the sandboxes of a backend."""
+
+    def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
+        """Start nothing yet."""
+        self._backend = backend
+        self._limits = limits
+        self._processes: set[SandboxProcess] = set()
+        self._is_stopped = False
+
+    async def run(
+        self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
+    ) -> SandboxReply:
+        """Return the answer, which `spool` stores; the sandbox is gone then.
+
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
+        """
+        fields = {**request, "limits": self._limits._asdict()}
+        line = json.dumps(fields).encode() + b"\n"
+        process = await self._backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(process)
+        run = _SandboxRun(process, self._limits)
+        try:
+            if self._is_stopped:
+                raise SandboxReplyMissing("it was closed")
+            await run.communicate(line, archive, spool)
+        finally:
+            self._processes.discard(process)
+            await run.end()
+        reply = _read_reply(spool, self._limits)
+        if reply is None:
+            raise SandboxReplyMissing(run.stderr_text())
+        return reply
+
+    async def check_confinement(self, spool: Path) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+        try:
+            reply = await self.run({"operation": "describe"}, None, spool)
+        except OSError as error:
+            raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
+        except RunStopped as stopped:
+            reason = f"a first run was stopped, because {stopped}"
+            raise SandboxUnavailable(reason) from None
+        except SandboxReplyMissing as silent:
+            reason = str(silent) or "a first run gave no answer"
+            raise SandboxUnavailable(reason) from None
+        gaps = list(_find_confinement_gaps(reply.answer))
+        if gaps:
+            raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
+
+    async def stop(self) -> None:
+        """End all that runs or begins; callers get SandboxReplyMissing."""
+        self._is_stopped = True
+        while self._processes:  # not closed yet, so they can be killed
+            await self._processes.pop().kill()
+
+
+class _SandboxRun:
+    """One request to a sandbox that runs, and its answer."""
+
+    def __init__(self, sandbox: SandboxProcess, limits: SandboxLimits) -> None:
+        child = sandbox.process
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        self._process = sandbox
+        self._limits = limits
+        self._stdin = child.stdin
+        self._stdout = child.stdout
+        self._stderr = child.stderr
+        self._stderr_text = b""
+        self._tasks: list[Task[None]] = []
+        self._stderr_task = asyncio.create_task(self._read_stderr())
+
+    async def communicate(
+        self, line: bytes, archive: WorkspaceArchive | None, spool: Path
+    ) -> None:
+        """Send the request, watch until the answer is complete; raises RunStopped."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
+        reading = asyncio.create_task(self._read_stdout(spool))
+        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        self._tasks = [reading, sending]
+        await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        while not reading.done():
+            if loop.time() > deadline:
+                raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
+            self._check_memory()
+            await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        reading.result()
+
+    def _check_memory(self) -> None:
+        """Raise RunStopped if the sandbox holds more memory than it may."""
+        max_bytes = self._limits.memory
+        try:
+            size = self._process.measure_memory()
+        except PermissionError:
+            raise RunStopped("its memory cannot be read on this server") from None
+        if size > max_bytes:
+            raise RunStopped(
+                f"its processes and files held more than {max_bytes} bytes of memory"
+            )
+
+    async def _read_stdout(self, spool: Path) -> None:
+        """Store the answer in a file; raises RunStopped if it is too long."""
+        bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
+        with spool.open("wb") as file:
+            piece = await self._stdout.read(_READ_BYTES)
+            while piece:
+                bytes_left -= file.write(piece)
+                if bytes_left < 0:
+                    raise RunStopped("it wrote more than fits into the workspace")
+                piece = await self._stdout.read(_READ_BYTES)
+
+    async def _read_stderr(self) -> None:
+        """Keep the beginning; the sandbox waits if there is more."""
+        while len(self._stderr_text) < _STDERR_BYTES:
+            piece = await self._stderr.read(_STDERR_BYTES)
+            if not piece:
+                return
+            self._stderr_text += piece
+
+    async def end(self) -> None:
+        """End the sandbox, and wait until it is gone."""
+        try:
+            await self._process.kill()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._stdin.close()
+            await self._stderr_task  # there may be a word that we have not read
+            # The process counts as ended only when its pipes are empty.
+            await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
+            await self._process.process.wait()
+        finally:
+            self._process.close()
+
+    def stderr_text(self) -> str:
+        """Return the sandbox's error output, for the log."""
+        return self._stderr_text.decode("utf-8", "replace").strip()
+
+
+async def _send_request(
+    stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
+) -> None:
+    """Send the request, then the stored workspace."""
+    with suppress(ConnectionError):  # it ended without listening
+        stdin.write(line)
+        if archive is not None:
+            await _send_archive(stdin, archive)
+        await stdin.drain()
+        stdin.close()
+
+
+async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
+    """Send a stored workspace piece by piece."""
+    with archive.path.open("rb") as file:
+        file.seek(archive.start)
+        piece = file.read(_READ_BYTES)
+        while piece:
+            stdin.write(piece)
+            await stdin.drain()
+            piece = file.read(_READ_BYTES)
+
+
+async def _drain(stream: StreamReader) -> None:
+    """Read a stream to its end."""
+    while await stream.read(_READ_BYTES):
+        pass
+
+
+_EXPECTED_CONFINEMENT = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
+    "networks": ["lo"],
+    "namespaces": False,
+}
+
+
+def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a sandbox does not confine as it has to."""
+    for name, value in _EXPECTED_CONFINEMENT.items():
+        if confinement.get(name) != value:
+            yield name
+    if not confinement.get("user"):
+        yield "user"
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.queues
+#
+# Who may run when: the runs of a server, and those of each of its users.
+# --------------------------------------------------------------------------------------
+
+
+class _UserQueue:
+    """The runs of one user: those that are under way, and those that wait."""
+
+    def __init__(self, max_runs: int) -> None:
+        self.turns = asyncio.Semaphore(max_runs)
+        self.members = 0
+
+
+class RunQueue:
+    """Lets as many runs begin as the server and the user may have at once.
+
+    A user waits behind their own runs first. So each user has no more than
+    `runs_per_user` in the line of the server, however many calls they make.
+    """
+
+    def __init__(self, limits: SharedLimits) -> None:
+        """Nobody waits yet."""
+        self._limits = limits
+        self._server_turns = asyncio.Semaphore(limits.runs)
+        self._users: dict[str, _UserQueue] = {}
+
+    @asynccontextmanager
+    async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until a run of `user` may begin; it ends with the context."""
+        queue = self._users.get(user)
+        if queue is None:
+            queue = _UserQueue(self._limits.runs_per_user)
+            self._users[user] = queue
+        queue.members += 1
+        try:
+            async with queue.turns, self._server_turns:
+                yield
+        finally:
+            queue.members -= 1
+            if queue.members == 0:
+                del self._users[user]
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.workspaces
+#
+# The workspaces of the chats, in a temporary folder.
+#
+# They outlive a change of the limits: only `SharedLimits` belong to the pool.
+#
+# The server never unpacks an archive, so links and strange names exist only inside
+# sandboxes. The folder is locked while its server lives; the kernel releases the lock
+# however the server ends, and the next server removes unlocked folders.
+# --------------------------------------------------------------------------------------
+
+
+_ROOT_PREFIX = "sandbox-workspaces-"
+
+
+class _WorkspaceRoot:
+    """A new folder that only its owner can read."""
+
+    def __init__(self) -> None:
+        """Create it; remove abandoned ones."""
+        parent = Path(tempfile.gettempdir())
+        for folder in parent.glob(f"{_ROOT_PREFIX}*"):
+            _remove_if_abandoned(folder)
+        made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
+        self._lock = lock_folder(made)
+        # Under this name it would be swept, had it no lock yet.
+        self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
+
+    def close(self) -> None:
+        """Remove it with its contents."""
+        remove_folder(self.path)
+        os.close(self._lock)
+
+
+def lock_folder(folder: Path) -> int:
+    """Return a locked descriptor of a folder; raises OSError if it is locked."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl = import_module("fcntl")  # Windows has none, but must load this module
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    """Remove a folder of our own user unless it is in use."""
+    with suppress(OSError):  # another server may have removed it meanwhile
+        if folder.lstat().st_uid == os.geteuid():
+            lock = lock_folder(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+class SandboxClosed(Exception):
+    """The tools were closed; there are no workspaces any more."""
+
+
+class WorkspaceKey(NamedTuple):
+    """Names a workspace: that of a user in a chat.
+
+    Whoever knows the key can use the workspace. Without a chat each call has a new one.
+    """
+
+    user: str
+    chat: str
+
+
+class SandboxFile(NamedTuple):
+    """A file that a run wrote: `path` is where its bytes are.
+
+    It stays there until later runs of the chat have returned more than a workspace
+    holds, or until the workspace is removed. `name` is for display only.
+    """
+
+    name: str
+    media_type: str
+    path: Path
+
+
+_MAX_REMEMBERED_FILES = 1000
+"""Files of one chat, handed out or received: empty ones would need no disk."""
+
+
+class Workspace:
+    """What one chat keeps."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin empty, in an existing folder."""
+        self.archive: WorkspaceArchive | None = None
+        self.lock = asyncio.Lock()
+        self.borrowers = 0
+        self.received: dict[str, None] = {}
+        """The ids of the attached files that were put into it, oldest first."""
+        self._folder = folder
+        self._numbers = count(1)
+        self._files: list[Path] = []
+
+    def add_received(self, file_id: str) -> None:
+        """Remember that an attached file was put into it."""
+        self.received[file_id] = None
+        if len(self.received) > _MAX_REMEMBERED_FILES:
+            del self.received[next(iter(self.received))]
+
+    def _new_path(self) -> Path:
+        return self._folder / str(next(self._numbers))
+
+    @contextmanager
+    def open_spool(self) -> Iterator[Path]:
+        """Lend a path for a reply; the file is removed unless it is stored."""
+        path = self._new_path()
+        try:
+            yield path
+        finally:
+            if self.archive is None or self.archive.path != path:
+                path.unlink(missing_ok=True)
+
+    def store_archive(self, spool: Path, reply: SandboxReply) -> None:
+        """Replace the stored workspace by the reply's, if it has one."""
+        if reply.archive is not None:
+            self.clear()
+            self.archive = WorkspaceArchive(spool, reply.archive)
+
+    def clear(self) -> None:
+        """Remove the stored workspace."""
+        if self.archive is not None:
+            self.archive.path.unlink()
+            self.archive = None
+
+    def export_files(
+        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
+    ) -> tuple[SandboxFile, ...]:
+        """Copy files that a run wrote, each to its own path.
+
+        Of all that were handed out, the newest stay, up to `max_bytes`.
+        """
+        files = tuple(self._export_file(spool, part) for part in parts)
+        self._files += [file.path for file in files]
+        self._remove_oldest_files(max_bytes)
+        return files
+
+    def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        """Copy one file that a run wrote to a path of its own."""
+        path = self._new_path()
+        _copy_slice(part, spool, path)
+        name = printable_name(part.name)
+        media_type, _ = mimetypes.guess_type(name)
+        return SandboxFile(name, media_type or "application/octet-stream", path)
+
+    def remove(self) -> None:
+        """Remove it with the files that were handed out."""
+        remove_folder(self._folder)
+
+    def _remove_oldest_files(self, max_bytes: int) -> None:
+        """Remove files that were handed out, until the others have room."""
+        sizes = [path.stat().st_size for path in self._files]
+        while sum(sizes) > max_bytes or len(sizes) > _MAX_REMEMBERED_FILES:
+            sizes.pop(0)
+            self._files.pop(0).unlink()
+
+
+class Workspaces(Protocol):
+    """Keeps the workspaces of all chats."""
+
+    @property
+    def runs(self) -> RunQueue:
+        """Says which run may begin."""
+
+    def acquire(self, key: WorkspaceKey) -> AbstractAsyncContextManager[Workspace]:
+        """Lend a chat's workspace; without a chat a new one."""
+
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into a new folder, which all runs can read; return it."""
+
+    def refuse_new(self) -> None:
+        """Lend nothing any more."""
+
+    async def close(self) -> None:
+        """Remove what does not outlive the server."""
+
+
+class WorkspacePool:
+    """The workspaces of all chats, each lent to one run at a time.
+
+    `runs` says which run may begin.
+    """
+
+    def __init__(self, limits: SharedLimits | None = None) -> None:
+        """Create nothing yet."""
+        self._limits = limits or SharedLimits()
+        self.runs = RunQueue(self._limits)
+        self._root: _WorkspaceRoot | None = None
+        self._workspaces: dict[WorkspaceKey, Workspace] = {}
+        """The least recently used first."""
+        self._timers: dict[WorkspaceKey, asyncio.TimerHandle] = {}
+        """Of the workspaces that nobody uses now."""
+        self._is_closed = False
+
+    @asynccontextmanager
+    async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
+        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
+        if not key.chat:
+            key = key._replace(chat=token_hex(16))
+        workspace = self._acquire(key)
+        try:
+            async with workspace.lock:
+                if self._is_closed:
+                    raise SandboxClosed
+                yield workspace
+        finally:
+            workspace.borrowers -= 1
+            self._release(key, workspace)
+
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+        return key in self._workspaces
+
+    def _acquire(self, key: WorkspaceKey) -> Workspace:
+        if self._is_closed:
+            raise SandboxClosed
+        if key in self._timers:
+            self._timers.pop(key).cancel()
+        workspace = self._workspaces.pop(key, None)
+        if workspace is None:
+            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
+            workspace = Workspace(folder)
+        self._workspaces[key] = workspace  # the last of all: it was used last
+        workspace.borrowers += 1
+        return workspace
+
+    def _open_root(self) -> Path:
+        self._root = self._root or _WorkspaceRoot()
+        return self._root.path
+
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into a new folder, which all runs can read; return it.
+
+        Raises OSError or BadZipFile.
+        """
+        root = self._open_root()
+        root.chmod(0o711)  # runs have another user if the server is root
+        folder = Path(tempfile.mkdtemp(prefix="packages-", dir=root))
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
+
+    def _release(self, key: WorkspaceKey, workspace: Workspace) -> None:
+        """Start the idle timer; remove what is now too much."""
+        if workspace.borrowers or self._is_closed:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = self._limits.idle_seconds
+        self._timers[key] = loop.call_later(seconds, self._remove, key)
+        surplus = self._find_surplus()
+        while surplus is not None:
+            self._remove(surplus)
+            surplus = self._find_surplus()
+
+    def _find_surplus(self) -> WorkspaceKey | None:
+        """Return the workspace to remove next; None if there are not too many.
+
+        Whoever has the most loses the one that was not used for the longest time, so
+        that the chats of one user cannot push out those of others.
+        """
+        limits = self._limits
+        counts = Counter(key.user for key in self._workspaces)
+        idle = [key for key in self._workspaces if key in self._timers]
+        for key in idle:
+            if counts[key.user] > limits.workspaces_per_user:
+                return key
+        if not idle or len(self._workspaces) <= limits.workspaces:
+            return None
+        most = max(counts[key.user] for key in idle)
+        return next(key for key in idle if counts[key.user] == most)
+
+    def _remove(self, key: WorkspaceKey) -> None:
+        self._timers.pop(key).cancel()
+        self._workspaces.pop(key).remove()
+
+    def refuse_new(self) -> None:
+        """Lend nothing any more."""
+        self._is_closed = True
+
+    async def close(self) -> None:
+        """Remove all workspaces, once those that are lent have come back."""
+        self.refuse_new()
+        for timer in self._timers.values():
+            timer.cancel()
+        for workspace in self._workspaces.values():
+            async with workspace.lock:
+                pass
+        self._workspaces.clear()
+        if self._root is not None:
+            self._root.close()
+            self._root = None
+
+
+def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
+    left = part.size
+    with source.open("rb") as spool, target.open("wb") as file:
+        spool.seek(part.start)
+        while left:
+            left -= file.write(spool.read(min(left, MEBIBYTE)))
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with its contents; what cannot be removed stays."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    """Install wheels as pip does, without their scripts."""
+    for wheel in wheels.iterdir():  # a folder that is missing is an error
+        if wheel.suffix == ".whl":
+            with ZipFile(wheel) as archive:
+                archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)  # whatever the umask of the server
+
+
+_MAX_NAME_LENGTH = 200
+"""Characters of a name that is shown; its end tells more than its begin."""
+
+
+def printable_name(name: str) -> str:
+    """Return the last part of a path in a form that can be shown."""
+    last = name.rsplit("/", 1)[-1][-_MAX_NAME_LENGTH:]
+    return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.tools
+#
+# The tools of the sandbox: descriptions for the model, calls, results.
+#
+# The tools are offered only if a working sandbox was found.
+# --------------------------------------------------------------------------------------
+
+
+ReadFile = Callable[[], Awaitable[bytes | str]]
+"""Returns the content of a file, or the sentence that says why there is none."""
+
+
+class _SandboxCallFailed(Exception):
+    """A call has no result; the text says why, for the model."""
+
+
+_RUN_DESCRIPTION = (
+    "Runs Python code in a sandbox without network. Each run is a fresh process: only "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
+    "what was printed (stdout, stderr), the value of the last expression (result), and "
+    "the files that were written, which the user is shown. The workspace is the folder "
+    "/work. It lives as long as the chat is used and is shared by all tools whose names "
+    "begin with python_ or sandbox_."
+)
+_CODE = {"code": {"type": "string", "description": "The Python code."}}
+_PATH = {
+    "path": {
+        "type": "string",
+        "description": "A path in the workspace, like plots/a.png.",
+    }
+}
+_CONTENT = {
+    "content": {"type": "string", "description": "The whole new text of the file."}
+}
+_TOOLS = {
+    "python_execute": (_RUN_DESCRIPTION, _CODE),
+    "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
+    "sandbox_fs_read": (
+        "Reads a text file of the workspace; any other file is shown to the user.",
+        _PATH,
+    ),
+    "sandbox_fs_write": (
+        "Writes a text file in the workspace, with the folders above it.",
+        {**_PATH, **_CONTENT},
+    ),
+    "sandbox_fs_mkdir": (
+        "Makes a folder in the workspace, with those above it.",
+        _PATH,
+    ),
+    "sandbox_fs_remove": (
+        "Removes a file of the workspace, or a folder with all that it holds.",
+        _PATH,
+    ),
+}
+_MORE_TOOLS: dict[str, Mapping[str, Any]] = {
+    "shell_execute": {"command": {}},
+    "sandbox_fs_edit": {**_PATH, "old": {}, "new": {}},
+}
+"""What can be called although `specs` does not offer it: its caller describes it."""
+_RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
+
+
+def _build_sandbox_spec(
+    name: str, description: str, properties: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return name, description and parameters of a tool."""
+    parameters = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request to the sandbox; raises _SandboxCallFailed."""
+    properties: Mapping[str, Any]
+    if name in _TOOLS:
+        _, properties = _TOOLS[name]
+    elif name in _MORE_TOOLS:
+        properties = _MORE_TOOLS[name]
+    else:
+        raise _SandboxCallFailed(f"There is no tool named {name}.")
+    values = {key: arguments.get(key) for key in properties}
+    for key, value in values.items():
+        if not isinstance(value, str):
+            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
+    operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
+    return {"operation": operation, **values}
+
+
+_STOP_SENTENCES = {
+    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
+    "output": "The code was stopped: it printed more than {0.output} bytes.",
+}
+
+
+class SandboxResult(NamedTuple):
+    """The answer of a tool: a text for the model, files for the host to store."""
+
+    text: str
+    failed: bool = False
+    files: tuple[SandboxFile, ...] = ()
+
+
+def _build_sandbox_result(
+    reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
+) -> SandboxResult:
+    """Return the tool's answer for a reply; raises _SandboxCallFailed."""
+    answer = reply.answer
+    notes = " ".join(_list_notes(answer, limits))
+    match answer:
+        case {"refused": str(reason)}:
+            raise _SandboxCallFailed(reason)
+        case {"damaged": "full"}:
+            raise _SandboxCallFailed(
+                "The files of this chat no longer fit into the workspace, because an "
+                "administrator has lowered its limits. It is empty now. Call again."
+            )
+        case {"damaged": _}:
+            raise _SandboxCallFailed(
+                "An earlier run damaged the workspace, which is empty now. Call again."
+            )
+        case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
+            failed = bool(status or answer.get("stopped"))
+            return SandboxResult(_describe_run(reply, notes), failed, files)
+        case {"listed": list(listed)}:
+            return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
+        case {"text": str(text)}:
+            return SandboxResult(f"{text}\n\n{notes}" if notes else text)
+        case {"given": _, "size": size}:
+            text = f"It is not text; the user gets the file of {size} bytes."
+            return SandboxResult(text, files=files)
+        case {"done": str(done)}:
+            failed = "unkept" in answer
+            return SandboxResult(notes if failed else done, failed)
+    raise _SandboxCallFailed("The sandbox returned an invalid answer.")
+
+
+def _returns_files(reply: SandboxReply) -> bool:
+    """Say whether the user gets the files of a reply: those of a run, or one read."""
+    return "stdout" in reply.answer or "given" in reply.answer
+
+
+def _describe_run(reply: SandboxReply, notes: str) -> str:
+    """Return what the model reads of a run, as JSON."""
+    answer = reply.answer
+    report = {
+        "stdout": answer["stdout"],
+        "stderr": answer["stderr"],
+        "result": _read_result_value(answer["result"]),
+        "files": [part.name for part in reply.changed],
+    }
+    if notes:
+        report["note"] = notes
+    return _dump_json(report)
+
+
+def _read_result_value(result: object) -> object:
+    """Return the value of the last expression, or its repr."""
+    if not result:
+        return None
+    try:
+        value = json.loads(str(result))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    return value.get("json", value.get("repr"))
+
+
+def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
+    """Yield a sentence for each unexpected event."""
+    stopped = answer.get("stopped")
+    if stopped:
+        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+    status = answer.get("status")
+    if isinstance(status, int) and status < 0:
+        yield f"The code was ended by signal {-status}."
+    if "unkept" in answer:
+        yield (
+            f"Nothing in the workspace was kept, because {answer['unkept']}: it is as "
+            "it was before."
+        )
+    dropped = answer.get("dropped")
+    if dropped:
+        yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
+    if answer.get("whole") is False:
+        yield f"[The file continues: it has {answer.get('size')} bytes.]"
+    unlisted = answer.get("more")
+    if unlisted:
+        yield f"{unlisted} more are not listed."
+    hidden = answer.get("not_shown")
+    if hidden:
+        yield f"{hidden} more files are not shown."
+
+
+def _dump_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_CONTAINER_IMAGE = "python:3.12-slim"
+
+
+def list_backends(packages: str) -> Iterator[SandboxBackend]:
+    """Yield the backends in the order in which they are tried."""
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages)
+    for client in ("docker", "podman"):
+        yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
+
+
+def _drop_line(line: str) -> None:
+    """Write no log."""
+
+
+class SandboxTools:
+    """The tools of one server, with one setting of their limits.
+
+    `problems` says why there is no sandbox, or what it lacks, for an administrator.
+    """
+
+    def __init__(
+        self,
+        limits: SandboxLimits | None = None,
+        wheels: str = "",
+        log: Callable[[str], object] = _drop_line,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
+        workspaces: Workspaces | None = None,
+    ) -> None:
+        """`wheels` is the folder of packages that code can import, if there is one.
+
+        `workspaces` outlive these tools; without them they have their own.
+        """
+        self.problems: list[str] = []
+        self.missing = ""
+        """What the server lacks for a sandbox, once that is known."""
+        self._limits = limits or SandboxLimits()
+        self._wheels = wheels
+        self._log = log
+        self._make_backends = make_backends
+        self._packages = ""
+        self._packages_folder: Path | None = None
+        self._has_own_workspaces = workspaces is None
+        self._workspaces: Workspaces = WorkspacePool()
+        if workspaces is not None:
+            self._workspaces = workspaces
+        self._probe_lock = asyncio.Lock()
+        self._has_probed = False
+        self._sandbox: Sandbox | None = None
+        self._compiling: list[ChildProcess] = []
+        self._is_closed = False
+
+    async def specs(self) -> list[dict[str, Any]]:
+        """Return the tools' descriptions; none without a sandbox.
+
+        The first call looks for a sandbox; the log says once why there is none.
+        """
+        if await self._find_sandbox() is None:
+            return []
+        return [
+            _build_sandbox_spec(name, about.format(self._packages), properties)
+            for name, (about, properties) in _TOOLS.items()
+        ]
+
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat still has its workspace."""
+        return self._workspaces.has_workspace(key)
+
+    async def call(
+        self, key: WorkspaceKey, name: str, arguments: Mapping[str, Any]
+    ) -> SandboxResult:
+        """Run a tool; cancelling the call ends the run."""
+
+        async def build(_workspace: Workspace) -> dict[str, Any]:
+            return _build_sandbox_request(name, arguments)
+
+        return await self._answer(key, build)
+
+    async def receive(
+        self, key: WorkspaceKey, file_id: str, name: str, read: ReadFile
+    ) -> SandboxResult:
+        """Put a file into the workspace, once."""
+
+        async def build(workspace: Workspace) -> dict[str, Any] | None:
+            if file_id in workspace.received:
+                return None
+            content = await read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            return {
+                "operation": "receive",
+                "path": printable_name(name)[-80:],
+                "content": content.hex(),
+                "id": file_id,
+            }
+
+        return await self._answer(key, build)
+
+    async def _answer(
+        self,
+        key: WorkspaceKey,
+        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+    ) -> SandboxResult:
+        """Run the request that is built; there is nothing to do for none."""
+        try:
+            sandbox = await self._find_sandbox()
+            if sandbox is None:
+                raise _SandboxCallFailed("There is no sandbox on this server.")
+            async with self._workspaces.acquire(key) as workspace:
+                request = await build(workspace)
+                if request is None:
+                    return SandboxResult("")
+                async with self._workspaces.runs.take_turn(key.user):
+                    if self._is_closed:
+                        raise SandboxClosed
+                    return await self._run(sandbox, request, workspace)
+        except _SandboxCallFailed as error:
+            reason = str(error)
+        except SandboxClosed:
+            reason = "The sandbox was closed."
+        except RunStopped as stopped:
+            reason = (
+                f"The run was stopped, because {stopped}. The workspace is as it was."
+            )
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
+            self._log(f"A run in the sandbox gave no answer: {error}")
+            reason = "The run ended without an answer."
+        return SandboxResult(f"Error: {reason}", failed=True)
+
+    async def close(self) -> None:
+        """End what runs; remove the packages, and workspaces that are their own."""
+        self._is_closed = True
+        if self._has_own_workspaces:
+            self._workspaces.refuse_new()
+        for process in self._compiling:
+            process.kill_group()
+            await process.wait()
+        if self._sandbox is not None:
+            await self._sandbox.stop()
+        if self._has_own_workspaces:
+            await self._workspaces.close()
+        elif self._packages_folder is not None:
+            remove_folder(self._packages_folder)
+
+    async def _run(
+        self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
+    ) -> SandboxResult:
+        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
+        with workspace.open_spool() as spool:
+            reply = await sandbox.run(request, workspace.archive, spool)
+            returned = reply.changed if _returns_files(reply) else ()
+            files = workspace.export_files(spool, returned, self._limits.disk)
+            workspace.store_archive(spool, reply)
+            if "id" in request:
+                workspace.add_received(request["id"])
+            if "damaged" in reply.answer:
+                workspace.clear()
+                workspace.received.clear()
+            return _build_sandbox_result(reply, files, self._limits)
+
+    async def _find_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for; None without one."""
+        async with self._probe_lock:
+            if not self._has_probed:
+                backends = await self._prepare_backends()
+                nobody = WorkspaceKey("", "")
+                async with self._workspaces.acquire(nobody) as workspace:
+                    with workspace.open_spool() as spool:
+                        self._sandbox = await self._probe_backends(backends, spool)
+                self._has_probed = True
+        return self._sandbox
+
+    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+        """Install the packages; the first use has to wait for it."""
+        if not self._wheels:
+            return self._make_backends("")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as error:
+            self._report(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
+            return self._make_backends("")
+        self._packages_folder = folder
+        packages = sorted(
+            path.name.partition("-")[0] for path in folder.glob("*.dist-info")
+        )
+        self._packages = f", also the packages {', '.join(packages)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
+        return self._make_backends(str(folder))
+
+    async def _probe_backends(
+        self, backends: Iterable[SandboxBackend], spool: Path
+    ) -> Sandbox | None:
+        """Return the first sandbox that confines; log the reasons if there is none."""
+        reasons = []
+        missing_parts: dict[str, None] = {}
+        for backend in backends:
+            sandbox = Sandbox(backend, self._limits)
+            try:
+                await sandbox.check_confinement(spool)
+                return sandbox
+            except SandboxUnavailable as missing:
+                reasons.append(f"{backend.name}: {missing}")
+                missing_parts[str(missing)] = None
+        self.missing = "; ".join(missing_parts)
+        why = "; ".join(reasons)
+        self._report(f"The tools of the sandbox are not offered: {why}.")
+        return None
+
+    def _report(self, problem: str) -> None:
+        """Tell an administrator, above an answer and in the log."""
+        self.problems.append(problem)
+        self._log(problem)
+
+
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.options
+#
+# The settings of a sandbox, as administrators write them.
+# --------------------------------------------------------------------------------------
+
+
+class SandboxOptions(BaseModel):
+    """What SANDBOX_OPTIONS can hold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seconds: int = Field(
+        default=30, ge=1, le=600, description="Time limit of one run, 1 to 600."
+    )
+    memory_mb: int = Field(
+        default=512,
+        ge=64,
+        le=16_384,
+        description="Memory of one run, for all its processes, 64 to 16384.",
+    )
+    disk_mb: int = Field(
+        default=64,
+        ge=1,
+        le=1024,
+        description="Space for the files of one chat, 1 to 1024.",
+    )
+    wheels: str = Field(
+        default="",
+        description="Folder of wheels whose packages can be imported.",
+    )
+
+
+def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
+    """Return the limits of a run; `output` is in bytes."""
+    disk = options.disk_mb * MEBIBYTE
+    return SandboxLimits(
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
+        disk=disk,
+        file=disk,
+        output=output,
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_sandbox.host
+#
+# The only module of this tool that uses `open_webui`.
+#
+# Its names are looked up here, when they are used: the tool still loads if an older host
+# lacks one.
+# --------------------------------------------------------------------------------------
+
+
+class HostLacks(RuntimeError):
+    """This Open WebUI lacks what the tool needs."""
+
+
+class SandboxUpload(NamedTuple):
+    """A file to store for a person."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+def data_folder() -> Path:
+    """Return the folder in which the server keeps its data; raises HostLacks."""
+    return Path(_look_up("env", "DATA_DIR"))
+
+
+async def read_user_file(file_id: str, user_id: str) -> bytes | None:
+    """Return a stored file that the user may read by the host's rules, or None.
+
+    Raises HostLacks.
+    """
+    row = await _look_up("models.files", "Files").get_file_by_id(file_id)
+    user = await _look_up("models.users", "Users").get_user_by_id(user_id)
+    if row is None or user is None or not row.path:
+        return None
+    if row.user_id != user.id:
+        may_read = _look_up("utils.access_control.files", "has_access_to_file")
+        if not await may_read(file_id, "read", user):
+            return None
+    storage = _look_up("storage.provider", "Storage")
+    try:
+        path = await asyncio.to_thread(storage.get_file, row.path)
+        return await asyncio.to_thread(Path(path).read_bytes)
+    except (OSError, RuntimeError):
+        return None
+
+
+async def find_saved_message(
+    chat_id: str, message_id: str, user_id: str
+) -> dict[str, str]:
+    """Return `chat_id` and `message_id` if the user has this chat, else nothing.
+
+    Temporary chats, channels and plain API calls have no row. Raises HostLacks.
+    """
+    if not chat_id or not message_id:
+        return {}
+    chats = _look_up("models.chats", "Chats")
+    if await chats.get_chat_by_id_and_user_id(chat_id, user_id) is None:
+        return {}
+    return {"chat_id": chat_id, "message_id": message_id}
+
+
+async def store_for_user(
+    request: Any, file: SandboxUpload, message: Mapping[str, str], user_id: str
+) -> dict[str, Any] | None:
+    """Store a file for a user; return its entry in a message's list of files.
+
+    It is linked with the saved `message`, if there is one. None: the host does not
+    know the user, or refuses the file, for example for its size. Raises HostLacks.
+    """
+    user = await _look_up("models.users", "Users").get_user_by_id(user_id)
+    if user is None:
+        return None
+    upload = _look_up("routers.files", "upload_file_handler")
+    refused = _look_up("routers.files", "HTTPException")
+    arriving = _look_up("routers.files", "UploadFile")(
+        BytesIO(file.content),
+        filename=file.name,
+        headers={"content-type": file.media_type},
+    )
+    try:
+        row = await upload(
+            request, file=arriving, metadata=dict(message), process=False, user=user
+        )
+    except refused:
+        return None
+    if message:
+        chats = _look_up("models.chats", "Chats")
+        await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
+    kind = "image" if file.media_type.startswith("image/") else "file"
+    url = request.app.url_path_for("get_file_content_by_id", id=row.id)
+    return {
+        "type": kind,
+        "id": row.id,
+        "url": str(url),
+        "name": file.name,
+        "content_type": file.media_type,
+    }
+
+
+async def add_to_message(
+    message: Mapping[str, str], entries: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Put files below a saved message; return all files that it has then.
+
+    Open WebUI 0.12.4 does so for its own pictures (tools/builtin.py, generate_image):
+    the page replaces a message's files by those of an event. Raises HostLacks.
+    """
+    if not message:
+        return entries
+    chats = _look_up("models.chats", "Chats")
+    stored: list[dict[str, Any]] | None
+    stored = await chats.add_message_files_by_id_and_message_id(
+        message["chat_id"], message["message_id"], entries
+    )
+    return stored or entries
+
+
+def _look_up(module: str, name: str) -> Any:
+    """Return a name of the host; raises HostLacks if it does not exist."""
+    try:
+        return getattr(import_module(f"open_webui.{module}"), name)
+    except (ImportError, AttributeError):
+        raise HostLacks(f"This Open WebUI has no {module}.{name}.") from None
+
+
+# --------------------------------------------------------------------------------------
+# owui_sandbox.calls
+#
+# A call of a tool: the workspace that it uses, and where its files go.
+# --------------------------------------------------------------------------------------
+
+
+EmitEvent = Callable[[dict[str, Any]], Awaitable[None]]
+"""Sends an event to the page of whoever asked."""
+
+
+class AttachedFile(NamedTuple):
+    """A file that the user attached to the chat."""
+
+    id: str
+    name: str
+
+
+class SandboxCall(NamedTuple):
+    """Who calls, from which chat, as Open WebUI says it."""
+
+    user_id: str
+    chat_id: str
+    message_id: str
+    attached: tuple[AttachedFile, ...]
+    request: Any
+    emit: EmitEvent | None
+
+    @property
+    def key(self) -> WorkspaceKey:
+        """The workspace of the chat; without chat or user each call has a new one."""
+        return WorkspaceKey(self.user_id, self.chat_id if self.user_id else "")
+
+
+def read_sandbox_call(
+    user: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
+    request: Any,
+    emit: EmitEvent | None,
+) -> SandboxCall:
+    """Return the call that Open WebUI's reserved parameters describe."""
+    known = metadata or {}
+    return SandboxCall(
+        user_id=str((user or {}).get("id") or ""),
+        chat_id=str(known.get("chat_id") or ""),
+        message_id=str(known.get("message_id") or ""),
+        attached=tuple(_read_attached(known.get("files"))),
+        request=request,
+        emit=emit,
+    )
+
+
+def _read_attached(files: object) -> Iterator[AttachedFile]:
+    """Yield the files of Open WebUI's metadata; notes and collections are none."""
+    if not isinstance(files, list):
+        return
+    for file in files:
+        match file:
+            case {"type": "file", "id": str(file_id), "name": str(name)}:
+                yield AttachedFile(file_id, name)
+
+
+async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
+    """Put the attached files into the workspace, each once; return what failed."""
+    notes: list[str] = []
+    for file in call.attached:
+        read = partial(_read_attached_file, file.id, call.user_id)
+        received = await sandbox.receive(call.key, file.id, file.name, read)
+        if received.failed:
+            notes.append(f"{file.name} is not in the workspace. {received.text}")
+    return notes
+
+
+async def _read_attached_file(file_id: str, user_id: str) -> bytes | str:
+    """Return the content of a file, or why there is none."""
+    try:
+        content = await read_user_file(file_id, user_id)
+    except HostLacks as missing:
+        return str(missing)
+    return "It cannot be read." if content is None else content
+
+
+async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[str]:
+    """Store files for whoever asked, and show them; return what could not be done."""
+    if not files:
+        return []
+    if call.request is None or call.emit is None:
+        return ["There is no page that could show files to the user."]
+    try:
+        return await _store_and_show(call, call.emit, files)
+    except HostLacks as missing:
+        return [f"The user does not see the files. {missing}"]
+
+
+async def _store_and_show(
+    call: SandboxCall, emit: EmitEvent, files: Iterable[SandboxFile]
+) -> list[str]:
+    """Do so; return which files the host refused. Raises HostLacks."""
+    message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
+    entries: list[dict[str, Any]] = []
+    refused: list[str] = []
+    for file in files:
+        upload = SandboxUpload(file.name, file.media_type, file.path.read_bytes())
+        entry = await store_for_user(call.request, upload, message, call.user_id)
+        if entry is None:
+            refused.append(file.name)
+        else:
+            entries.append(entry)
+    if entries:
+        shown = await add_to_message(message, entries)
+        await emit({"type": "chat:message:files", "data": {"files": shown}})
+    if refused:
+        names = ", ".join(refused)
+        return [f"Open WebUI did not store {names}, so the user does not see it."]
+    return []
+
+
+# --------------------------------------------------------------------------------------
+# owui_sandbox.options
+#
+# The settings of the sandbox in Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class StoredSandboxOptions(SandboxOptions):
+    """What SANDBOX_OPTIONS of this tool can hold."""
+
+    hours: int = Field(
+        default=24,
+        ge=1,
+        le=720,
+        description="How long the files of a chat are kept after their last use, 1 to "
+        "720.",
+    )
+
+
+class SandboxValves(BaseModel):
+    """The settings that an administrator sees."""
+
+    SANDBOX_OPTIONS: str = Field(
+        default="",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `hours` that its files are kept, `wheels` (a folder of packages to "
+        'import). Example: `{"seconds": 60, "wheels": "/srv/wheels"}`.',
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_sandbox.stored_workspaces
+#
+# The workspaces of the chats, in a folder that outlives the server's processes.
+#
+# Open WebUI loads a tool anew whenever its text changes, and in each of its workers. So
+# nothing about a workspace is kept in memory: `<folder>/<user>/<chat>/archive.<start>` is
+# the packed workspace, which begins at the byte `start` of that file, and `received` names
+# the attached files that were put into it. Names of users and
+# chats are hashed, so nobody's id becomes a path. Whoever uses a workspace holds a lock on
+# its folder, which the kernel releases however the process ends.
+#
+# A run works in a folder of its own next to the archive, where the files that it returns
+# stay until `discard_files`.
+# --------------------------------------------------------------------------------------
+
+
+_LOCK_SECONDS = 0.05
+"""How often a call looks whether the workspace of its chat is free."""
+_ABANDONED_SECONDS = 600.0
+"""Files that a run returned are read at once; a killed server leaves them."""
+_ARCHIVE = "archive."
+_RUN = "run-"
+_RECEIVED = "received"
+"""The ids of the attached files that were put into the workspace, as a JSON list."""
+
+
+class _StoredFolder(NamedTuple):
+    """The folder of a chat: whose it is, and when a run last changed it."""
+
+    path: Path
+    user: str
+    used: float
+
+
+class StoredWorkspaces:
+    """Lends each workspace to one run at a time, in all processes of the server."""
+
+    def __init__(self, folder: Path, limits: SharedLimits) -> None:
+        """Create nothing yet."""
+        self.runs = RunQueue(limits)
+        self._folder = folder
+        self._limits = limits
+        self._packages = WorkspacePool()
+
+    @asynccontextmanager
+    async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
+        """Lend a chat's workspace; without a chat a new one, which is then removed."""
+        is_temporary = not key.chat
+        if is_temporary:
+            key = key._replace(chat=token_hex(16))
+        folder = self._path_of(key)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._remove_surplus(except_for=folder)
+        lock = await _lock_chat(folder)
+        try:
+            _remove_abandoned_runs(folder)
+            run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
+            workspace = Workspace(run_folder)
+            workspace.archive = _find_archive(folder)
+            workspace.received = _read_received(folder)
+            try:
+                yield workspace
+            finally:
+                _keep_archive(folder, run_folder, workspace)
+                _write_received(folder, workspace)
+                if is_temporary:
+                    _remove_archives(folder)
+                    (folder / _RECEIVED).unlink(missing_ok=True)
+                    _remove_if_empty(folder)
+                    _remove_if_empty(folder.parent)
+        finally:
+            os.close(lock)
+
+    def has_workspace(self, key: WorkspaceKey) -> bool:
+        """Say whether a chat has a workspace, which may be empty."""
+        return bool(key.chat) and self._path_of(key).is_dir()
+
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into a new folder, which all runs can read; return it."""
+        return await self._packages.install(wheels)
+
+    def refuse_new(self) -> None:
+        """Lend nothing any more: other processes still do."""
+
+    async def close(self) -> None:
+        """Remove the installed packages; the workspaces outlive the server."""
+        await self._packages.close()
+
+    def _path_of(self, key: WorkspaceKey) -> Path:
+        return self._folder / _hashed(key.user) / _hashed(key.chat)
+
+    def _remove_surplus(self, except_for: Path) -> None:
+        """Remove workspaces whose time is over, and the oldest of too many."""
+        oldest_first = sorted(self._list_folders(), key=_last_use)
+        expired = time.time() - self._limits.idle_seconds
+        kept: list[_StoredFolder] = []
+        for folder in oldest_first:
+            if folder.used < expired and folder.path != except_for:
+                _remove_unless_locked(folder.path)
+            else:
+                kept.append(folder)
+        for folder in _find_too_many(kept, self._limits):
+            if folder.path != except_for:
+                _remove_unless_locked(folder.path)
+
+    def _list_folders(self) -> Iterator[_StoredFolder]:
+        for path in self._folder.glob("*/*"):
+            with suppress(FileNotFoundError):  # another process has just removed it
+                yield _StoredFolder(path, path.parent.name, path.stat().st_mtime)
+
+
+def discard_files(files: Iterable[SandboxFile]) -> None:
+    """Remove files that a run returned, and its folders once they are empty."""
+    for file in files:
+        file.path.unlink(missing_ok=True)
+        run_folder, chat_folder, user_folder, *_ = file.path.parents
+        for folder in (run_folder, chat_folder, user_folder):
+            _remove_if_empty(folder)
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _last_use(folder: _StoredFolder) -> float:
+    return folder.used
+
+
+def _find_too_many(
+    oldest_first: list[_StoredFolder], limits: SharedLimits
+) -> Iterator[_StoredFolder]:
+    """Yield what exceeds the limits of a user, then of the server.
+
+    Whoever has the most loses the one that was not used for the longest time, so that
+    the chats of one user cannot push out those of others.
+    """
+    by_user: dict[str, list[_StoredFolder]] = {}
+    for folder in oldest_first:
+        by_user.setdefault(folder.user, []).append(folder)
+    for folders in by_user.values():
+        while len(folders) > limits.workspaces_per_user:
+            yield folders.pop(0)
+    while sum(map(len, by_user.values())) > limits.workspaces:
+        largest = max(by_user.values(), key=len)
+        yield largest.pop(0)
+
+
+async def _lock_chat(folder: Path) -> int:
+    """Return a locked descriptor of the chat's folder, which is created if needed."""
+    while True:
+        lock = _try_lock(folder)
+        if lock is not None:
+            return lock
+        await asyncio.sleep(_LOCK_SECONDS)
+
+
+def _try_lock(folder: Path) -> int | None:
+    """Return a locked descriptor of a folder; None if somebody else holds the lock."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileNotFoundError, BlockingIOError):
+        lock = lock_folder(folder)
+        if _is_same_folder(lock, folder):
+            return lock
+        os.close(lock)  # it was removed between its creation and the lock
+    return None
+
+
+def _is_same_folder(descriptor: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _find_archive(folder: Path) -> WorkspaceArchive | None:
+    """Return the stored workspace of a chat, if it has one."""
+    for path in folder.glob(f"{_ARCHIVE}*"):
+        return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
+    return None
+
+
+def _keep_archive(folder: Path, run_folder: Path, workspace: Workspace) -> None:
+    """Move the workspace that a run left out of the run's folder."""
+    archive = workspace.archive
+    if archive is not None and archive.path.parent == run_folder:
+        _remove_archives(folder)
+        archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+    _remove_if_empty(run_folder)
+
+
+def _read_received(folder: Path) -> dict[str, None]:
+    try:
+        ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):  # none yet, or a killed server's half
+        return {}
+    return dict.fromkeys(ids)
+
+
+def _write_received(folder: Path, workspace: Workspace) -> None:
+    if workspace.received != _read_received(folder):
+        text = json.dumps(list(workspace.received))
+        (folder / _RECEIVED).write_text(text, "utf-8")
+
+
+def _remove_archives(folder: Path) -> None:
+    for path in folder.glob(f"{_ARCHIVE}*"):
+        path.unlink()
+
+
+def _remove_abandoned_runs(folder: Path) -> None:
+    """Remove what a killed server left."""
+    for path in folder.glob(f"{_RUN}*"):
+        if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+            remove_folder(path)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # something is in it, or it is gone
+        folder.rmdir()
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    """Remove the workspace of a chat that no run uses."""
+    with suppress(OSError):
+        lock = lock_folder(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+        _remove_if_empty(folder.parent)
+
+
+# --------------------------------------------------------------------------------------
+# owui_sandbox.tools
+#
+# The tools that Open WebUI offers to the model.
+# --------------------------------------------------------------------------------------
+
+
+_FOLDER = "openai_responses_sandbox"
+"""Where the workspaces are, in the server's data folder."""
+_SECONDS_PER_HOUR = 3600.0
+_LOG = logging.getLogger("openai_responses_sandbox")
+
+
+class Tools:
+    """Runs code, and works on files, in the workspace of the chat that calls.
+
+    Open WebUI offers each public method as a tool: its docstring is the description
+    that the model reads.
+    """
+
+    Valves = SandboxValves
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self.valves = self.Valves()
+        self._sandboxes: dict[str, SandboxTools] = {}
+
+    async def python_execute(
+        self,
+        code: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Run Python code in a sandbox without network access. Each run is a fresh
+        process; the files in the current folder (/work, the workspace of this chat)
+        outlive it, and its modules can be imported. What the user attached is there,
+        by name. Returns JSON with what was printed (stdout, stderr), the value of the
+        last expression (result), and the files that were written, which the user is
+        shown.
+
+        :param code: The Python code.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "python_execute", {"code": code})
+
+    async def shell_execute(
+        self,
+        command: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Run a shell command (sh) in a sandbox without network access, in the
+        workspace of this chat (/work). Returns JSON with stdout, stderr, and the
+        files that were written, which the user is shown.
+
+        :param command: The command, like: grep -n total *.csv | head
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "shell_execute", {"command": command})
+
+    async def sandbox_fs_list(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """List a folder of this chat's workspace.
+
+        :param path: A path in the workspace, like plots; the whole workspace is ".".
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_list", {"path": path})
+
+    async def sandbox_fs_read(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Read a text file of this chat's workspace; any other file is shown to the
+        user.
+
+        :param path: A path in the workspace, like data/a.csv.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_read", {"path": path})
+
+    async def sandbox_fs_write(
+        self,
+        path: str,
+        content: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Write a text file in this chat's workspace, with the folders above it.
+
+        :param path: A path in the workspace, like src/main.py.
+        :param content: The whole new text of the file.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(
+            call, "sandbox_fs_write", {"path": path, "content": content}
+        )
+
+    async def sandbox_fs_edit(  # noqa: PLR0913, PLR0917 (four are Open WebUI's)
+        self,
+        path: str,
+        old: str,
+        new: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Replace one passage of a text file in this chat's workspace. The passage
+        must occur exactly once.
+
+        :param path: A path in the workspace, like src/main.py.
+        :param old: The exact passage, with its spaces and line breaks.
+        :param new: The text that replaces it.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(
+            call, "sandbox_fs_edit", {"path": path, "old": old, "new": new}
+        )
+
+    async def sandbox_fs_mkdir(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Create a folder in this chat's workspace, with those above it.
+
+        :param path: A path in the workspace, like plots.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_mkdir", {"path": path})
+
+    async def sandbox_fs_remove(
+        self,
+        path: str,
+        __user__: dict[str, Any] | None = None,
+        __metadata__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __event_emitter__: Any = None,
+    ) -> str:
+        """Remove a file of this chat's workspace, or a folder with all that it holds.
+
+        :param path: A path in the workspace, like plots/old.png.
+        """
+        call = read_sandbox_call(__user__, __metadata__, __request__, __event_emitter__)
+        return await self._run(call, "sandbox_fs_remove", {"path": path})
+
+    async def _run(
+        self, call: SandboxCall, name: str, arguments: Mapping[str, Any]
+    ) -> str:
+        """Run a tool; return what the model reads."""
+        try:
+            sandbox = self._open_sandbox()
+        except HostLacks as missing:
+            return f"Error: The sandbox does not run on this server: {missing}"
+        if sandbox is None:
+            return "Error: The sandbox does not run on this server: it needs Linux."
+        notes = await receive_attached(sandbox, call)
+        result = await sandbox.call(call.key, name, arguments)
+        if sandbox.missing:
+            return (
+                f"Error: The sandbox does not run on this server: {sandbox.missing}. "
+                "An administrator can change that, then restart the server."
+            )
+        try:
+            notes += await give_files(call, result.files)
+        finally:
+            discard_files(result.files)
+        return "\n".join([result.text, *notes])
+
+    def _open_sandbox(self) -> SandboxTools | None:
+        """Return the sandbox of the valves; None where none can run.
+
+        Those of earlier valves stay for the calls that use them. Raises HostLacks.
+        """
+        if sys.platform != "linux":
+            return None
+        text = self.valves.SANDBOX_OPTIONS
+        if text not in self._sandboxes:
+            options, problems = read_json_valve(
+                "SANDBOX_OPTIONS", text, StoredSandboxOptions
+            )
+            for problem in problems:
+                _LOG.warning(problem)
+            self._sandboxes[text] = _make_sandbox(options)
+        return self._sandboxes[text]
+
+
+def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
+    """Return a sandbox with these options; raises HostLacks."""
+    shared = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
+    return SandboxTools(
+        build_sandbox_limits(options, SandboxLimits().output),
+        options.wheels.strip(),
+        _LOG.warning,
+        _list_bubblewraps,
+        StoredWorkspaces(data_folder() / _FOLDER, shared),
+    )
+
+
+def _list_bubblewraps(packages: str) -> Iterator[SandboxBackend]:
+    """Yield the backends: the system's programs are in each, for shell commands."""
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages, with_programs=True)
