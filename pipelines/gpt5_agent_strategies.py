@@ -6872,7 +6872,7 @@ _Reader = Callable[[JsonObject], StreamEvent]
 def _import_orjson_loads() -> Callable[[str], Any] | None:
     """Return the `loads` of orjson, None where orjson is not installed.
 
-    Open WebUI and the Pipelines server install it; nothing here requires it.
+    The hosts that we know install it; nothing here requires it.
     """
     try:
         loads: Callable[[str], Any] = import_module("orjson").loads
@@ -17188,6 +17188,7 @@ MAX_PATH_BYTES = 1000
 FULL = (errno.ENOSPC, errno.EFBIG)
 MAX_DROPPED = 20
 RESULT = 3
+RESERVE_BYTES = 1 << 22
 NO_MODULE = (
     "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
 )
@@ -17528,6 +17529,7 @@ def execute(request: dict) -> int:
     sys.argv[:] = ["code"]
     sys.path[:] = [WORK, *sys.path, PACKAGES]
     sys.dont_write_bytecode = True  # it would be among the files that were written
+    reserve = bytearray(RESERVE_BYTES)  # to report an error of code that took the rest
     try:
         tree = compile(request["code"], "code", "exec", _ast.PyCF_ONLY_AST)
         assert isinstance(tree, _ast.Module)
@@ -17540,6 +17542,7 @@ def execute(request: dict) -> int:
             value = eval(expression, module.__dict__)
             write_result(value, request["limits"]["output"])
     except Exception as error:
+        del reserve
         print_error(error, request["code"])
         return 1
     return 0

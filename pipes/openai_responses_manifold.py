@@ -6863,7 +6863,7 @@ _Reader = Callable[[JsonObject], StreamEvent]
 def _import_orjson_loads() -> Callable[[str], Any] | None:
     """Return the `loads` of orjson, None where orjson is not installed.
 
-    Open WebUI and the Pipelines server install it; nothing here requires it.
+    The hosts that we know install it; nothing here requires it.
     """
     try:
         loads: Callable[[str], Any] = import_module("orjson").loads
