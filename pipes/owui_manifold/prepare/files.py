@@ -68,11 +68,16 @@ def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
     ids = set[str]()
     for message in user_messages(parts).values():
         for file in message.attachments:
-            kind = document_type(file.name, file.content_type)
-            is_wanted = kind == PDF_TYPE or (bool(kind) and wanted == "all")
-            if is_wanted and not file.is_image:
+            kind = _wanted_type(file.name, file.content_type, wanted)
+            if kind and not file.is_image:
                 ids.add(file.file_id)
     return ids
+
+
+def _wanted_type(name: str, declared: str, wanted: str) -> str:
+    """Return the type of a document that the model gets; empty for other files."""
+    kind = document_type(name, declared)
+    return kind if kind == PDF_TYPE or wanted == "all" else ""
 
 
 async def _read_document(
@@ -89,8 +94,8 @@ async def _read_document(
     if stored:
         name = name or shorten_name(stored.name)
         declared = declared or stored.media_type
-    kind = document_type(name, declared)
-    if not kind or (kind != PDF_TYPE and wanted != "all"):
+    kind = _wanted_type(name, declared, wanted)
+    if not kind:
         return "", 0
 
     def sized_part(content: bytes) -> tuple[Item, int]:
