@@ -39,9 +39,7 @@ def check_research(call: CheckedCall) -> None:
     model = call.model
     if not model.research or call.caller.task:
         return
-    endpoint = call.endpoint
-    has_search = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
-    if not has_search:
+    if not call.endpoint.has_own_services:
         raise InvalidRequest(_NO_SERVER.format(model.name))
     is_lacking = "web_search".startswith(model.facts.lacks)
     if is_lacking or not model.facts.hosted or not takes_search_budget(model):

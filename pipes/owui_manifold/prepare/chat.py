@@ -281,8 +281,7 @@ def _sends_documents(chat: _Chat) -> bool:
 def _code_gets_files(chat: _Chat) -> bool:
     """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
     endpoint = chat.call.endpoint
-    has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
-    if not has_files_api or chat.tools.choice == "none":
+    if not endpoint.has_own_services or chat.tools.choice == "none":
         return False
     if files_refused(endpoint.account()) in chat.call.capabilities:
         return False
