@@ -7317,6 +7317,11 @@ class Endpoint:
         return self.compatibility == "openai" and not self.is_azure
 
     @property
+    def has_own_services(self) -> bool:
+        """Whether it has web search, containers and files, as OpenAI and Azure do."""
+        return self.is_openai or (self.is_azure and not self.is_strict)
+
+    @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
         return not (self._is_openais or self.is_azure)

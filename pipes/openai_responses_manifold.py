@@ -7335,6 +7335,11 @@ class Endpoint:
         return self.compatibility == "openai" and not self.is_azure
 
     @property
+    def has_own_services(self) -> bool:
+        """Whether it has web search, containers and files, as OpenAI and Azure do."""
+        return self.is_openai or (self.is_azure and not self.is_strict)
+
+    @property
     def is_gateway(self) -> bool:
         """Whether it is neither OpenAI's nor Azure's."""
         return not (self._is_openais or self.is_azure)
@@ -21178,9 +21183,7 @@ def check_research(call: CheckedCall) -> None:
     model = call.model
     if not model.research or call.caller.task:
         return
-    endpoint = call.endpoint
-    has_search = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
-    if not has_search:
+    if not call.endpoint.has_own_services:
         raise InvalidRequest(_NO_SERVER.format(model.name))
     is_lacking = "web_search".startswith(model.facts.lacks)
     if is_lacking or not model.facts.hosted or not takes_search_budget(model):
@@ -22190,11 +22193,16 @@ def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
     ids = set[str]()
     for message in user_messages(parts).values():
         for file in message.attachments:
-            kind = document_type(file.name, file.content_type)
-            is_wanted = kind == PDF_TYPE or (bool(kind) and wanted == "all")
-            if is_wanted and not file.is_image:
+            kind = _wanted_type(file.name, file.content_type, wanted)
+            if kind and not file.is_image:
                 ids.add(file.file_id)
     return ids
+
+
+def _wanted_type(name: str, declared: str, wanted: str) -> str:
+    """Return the type of a document that the model gets; empty for other files."""
+    kind = document_type(name, declared)
+    return kind if kind == PDF_TYPE or wanted == "all" else ""
 
 
 async def _read_document(
@@ -22211,8 +22219,8 @@ async def _read_document(
     if stored:
         name = name or shorten_name(stored.name)
         declared = declared or stored.media_type
-    kind = document_type(name, declared)
-    if not kind or (kind != PDF_TYPE and wanted != "all"):
+    kind = _wanted_type(name, declared, wanted)
+    if not kind:
         return "", 0
 
     def sized_part(content: bytes) -> tuple[Item, int]:
@@ -23233,8 +23241,7 @@ def _sends_documents(chat: _Chat) -> bool:
 def _code_gets_files(chat: _Chat) -> bool:
     """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
     endpoint = chat.call.endpoint
-    has_files_api = endpoint.is_openai or (endpoint.is_azure and not endpoint.is_strict)
-    if not has_files_api or chat.tools.choice == "none":
+    if not endpoint.has_own_services or chat.tools.choice == "none":
         return False
     if files_refused(endpoint.account()) in chat.call.capabilities:
         return False
