@@ -593,6 +593,7 @@ def test_item_announced_twice() -> None:
         wire.ended("failed", error={"code": "server_error", "message": "x"}),
         wire.error_flat("server_error"),
     ],
+    ids=["completed", "incomplete", "failed", "error"],
 )
 def test_events_after_the_end(last: wire.Event) -> None:
     """What follows the end of the response changes nothing, not even its ending."""
@@ -615,6 +616,13 @@ NOTICE = {"misalignment": {"detailed_explanation": "It read keys."}}
         (wire.ended("failed", error=None), wire.error_nested("odd"), "odd"),
         (wire.ended("failed", error={"code": "x"}), wire.error_nested("odd"), "x"),
         (wire.error_flat(None, ""), wire.ended("failed", error={"code": "x"}), "x"),
+    ],
+    ids=[
+        "error, then failed without a code",
+        "error, then failed with another code",
+        "failed without a code, then error",
+        "failed, then error with another code",
+        "error without a code, then failed",
     ],
 )
 def test_stream_that_is_refused_with_two_events(
