@@ -7125,13 +7125,15 @@ class Status(NamedTuple):
     """A status line for the person who waits.
 
     `trial` is the repair that is tried after a refusal. `reason` is for the log.
-    `is_retry` says that the same request failed and is sent again.
+    `is_retry` says that the same request failed and is sent again. `is_note` says that
+    the line is worth reading later: the last line counts those.
     """
 
     sentence: str
     trial: Trial | None = None
     reason: str = ""
     is_retry: bool = False
+    is_note: bool = True
 
 
 class Trace(NamedTuple):
@@ -14349,7 +14351,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                if event.sentence:
+                if event.sentence and event.is_note:
                     self._notes += 1
                 if event.is_retry:
                     self._retries += 1
