@@ -24,6 +24,7 @@ from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
+from owui_host.users import user_model
 from owui_manifold.host.callables import call_server, is_blocking, run_at_once
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
@@ -31,7 +32,6 @@ from owui_manifold.host.open_webui import (
     process_tool_result,
     stored_image,
     update_tool,
-    user_model,
 )
 from owui_manifold.host.result_files import split_result_files
 from owui_manifold.host.threads import ToolThreads, UserThreads
