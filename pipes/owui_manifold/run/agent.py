@@ -2,18 +2,14 @@
 
 A round is a response of the model with its calls. The tools and their approvals are
 those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-is the clock, which stands still while people decide, what is shown between the tools,
-and `execution_metadata` at the end.
+is what is shown between the tools, and `execution_metadata` at the end.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Any
 
 from openai_responses.endings import Ending
 from openai_responses.items import Item, is_call, is_commentary, item_type
-from openai_responses.json_input import JsonObject
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import (
     HiddenMessage,
@@ -31,7 +27,7 @@ from openai_responses.loop.run import (
     run_rounds,
 )
 from openai_responses.loop.spending import Spending
-from openai_responses.loop.tools import Ask, CallableTools, ToolResult, Toolset
+from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     ItemAdded,
@@ -192,7 +188,7 @@ async def run_agent(
     rounds = run_rounds(
         prepared.request,
         MergingProvider(attempts),
-        without_people(toolset, spending),
+        toolset,
         spending,
     )
     texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
@@ -244,53 +240,3 @@ def _report_stop(
     if emit:
         chunk = closing_chunk(metadata.describe(), metadata.wire())
         connections.do_later(emit(chunk["event"]))
-
-
-def without_people(toolset: Toolset, spending: Spending) -> Toolset:
-    """Return tools that count no time while a person decides."""
-    approver = toolset.approver
-    ask = approver.ask
-    if ask:
-        approver = replace(approver, ask=_pausing_ask(ask, spending))
-    return toolset._replace(
-        tools=_PausingTools(toolset.tools, spending), approver=approver
-    )
-
-
-def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
-    """Return the way to ask a person that counts no time meanwhile."""
-
-    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        with spending.pause():
-            return await ask(call_id, name, arguments)
-
-    return pausing_ask
-
-
-class _PausingTools:
-    """Tools whose time does not count where it is a person's."""
-
-    def __init__(self, tools: CallableTools, spending: Spending) -> None:
-        self._tools = tools
-        self._spending = spending
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool."""
-        if not self._tools.is_interactive(name):
-            return await self._tools.call(name, arguments)
-        with self._spending.pause():
-            return await self._tools.call(name, arguments)
