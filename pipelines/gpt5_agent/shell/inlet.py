@@ -104,14 +104,15 @@ def _read_files(rows: object) -> Iterator[tuple[str, str]]:
 
 def _read_tool_names(references: Iterable[object]) -> HostToolNames:
     """Return what tools are called whose toolkits and servers are referred to."""
-    tool_ids: set[str] = set()
+    toolkit_ids: set[str] = set()
     mcp_ids: set[str] = set()
     for reference in references:
         kind, tool_id = _read_tool_reference(str(reference))
-        tool_ids.add(tool_id)
         if kind == "mcp":
             mcp_ids.add(tool_id)
-    return HostToolNames(frozenset(tool_ids), frozenset(mcp_ids))
+        else:
+            toolkit_ids.add(tool_id)
+    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
 
 
 def _read_tool_reference(reference: str) -> tuple[str, str]:

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
@@ -138,7 +140,8 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
-    names = question.attached.tool_names
+    own_tools = frozenset([DELEGATE, *(tool.name for tool in question.tools)])
+    names = replace(question.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(

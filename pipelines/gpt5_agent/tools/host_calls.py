@@ -49,10 +49,12 @@ class HostToolNames:
     called, every name is considered that it may have had.
     """
 
-    tool_ids: frozenset[str] = frozenset()
-    """Ids of the toolkits and servers of the chat."""
+    toolkit_ids: frozenset[str] = frozenset()
+    """Ids of the chat's toolkits and OpenAPI servers."""
     mcp_ids: frozenset[str] = frozenset()
-    """Those of MCP servers."""
+    """Ids of the chat's MCP servers."""
+    own_tools: frozenset[str] = frozenset()
+    """Names of tools that are not Open WebUI's."""
 
     def other_names(self, name: str) -> list[str]:
         """Return the names that a tool has where it comes from, or had in other chats.
@@ -62,16 +64,17 @@ class HostToolNames:
         name of an MCP server. A rule for the longer name still holds where a chat has
         no other tool of that name: a user chooses the tools.
         """
+        if name in self.own_tools:
+            return []
+        tool_ids = self.toolkit_ids | self.mcp_ids
         names: list[str] = []
         for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
-            if character == "_" and name[:index] in self.tool_ids:
+            if character == "_" and name[:index] in tool_ids:
                 prefix = name[: index + 1]
                 rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
                 names += [rest, prefix + rest]  # the own name may begin like the id
-        if not names:
-            others = sorted(self.tool_ids - self.mcp_ids)
-            names = [f"{tool_id}_{name}" for tool_id in others]
-        return names
+        longer_names = [f"{tool_id}_{name}" for tool_id in sorted(self.toolkit_ids)]
+        return names + longer_names
 
     def may_match(self, name: str, pattern: str) -> bool:
         """Say whether a pattern may match a tool whose name was cut.
@@ -79,7 +82,7 @@ class HostToolNames:
         It may match the whole name, or the tool's own name on its server.
         """
         cut = _CUT_NAME.fullmatch(name)
-        if cut is None:
+        if cut is None or name in self.own_tools:
             return False
         beginning, digest = cut.groups()
         return any(

@@ -526,7 +526,7 @@ def test_rule_holds_for_a_tool_that_the_host_renamed(
     name: str, rules: str, runs: bool, host_functions: HostFunctions
 ) -> None:
     """A toolkit `kit` and an MCP server `host` are attached to the chat."""
-    names = HostToolNames(frozenset({"host", "kit"}), mcp_ids=frozenset({"host"}))
+    names = HostToolNames(frozenset({"kit"}), mcp_ids=frozenset({"host"}))
     chat = chat_of(
         host_functions,
         [calls(name)],

@@ -24,25 +24,37 @@ def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> N
     """The id may stand in front several times, and the name may begin like it."""
     ids = frozenset({"files", "my_files", "server"})
 
-    found = set(HostToolNames(ids, mcp_ids=ids).other_names(name))
+    found = set(HostToolNames(mcp_ids=ids).other_names(name))
 
     assert own <= found
     assert bool(own) == bool(found)
 
 
-def test_longer_name_that_a_tool_had() -> None:
-    """In a chat with two tools of that name; those of MCP servers always have it."""
-    names = HostToolNames(frozenset({"files", "docs"}), mcp_ids=frozenset({"docs"}))
+@pytest.mark.parametrize("ids", [{"files"}, {"files", "delete"}], ids=repr)
+def test_longer_name_that_a_tool_had(ids: set[str]) -> None:
+    """In a chat with two tools of that name; a user can name any id beside it.
 
-    assert names.other_names("delete") == ["files_delete"]
+    Tools of MCP servers always have the longer name.
+    """
+    names = HostToolNames(frozenset(ids), mcp_ids=frozenset({"files", "docs"}))
+
+    assert "files_delete_it" in names.other_names("delete_it")
+    assert "docs_delete_it" not in names.other_names("delete_it")
+
+
+def test_own_tool_of_the_agent_has_no_other_name() -> None:
+    """Open WebUI renames none of them."""
+    names = HostToolNames(frozenset({"files"}), own_tools=frozenset({"delete_it"}))
+
+    assert names.other_names("delete_it") == []
 
 
 def test_long_name_is_read_in_one_go() -> None:
     """It grows no list of names."""
     name = "a_" * 50_000 + "delete"
-    ids = frozenset({"a"})
+    names = HostToolNames(mcp_ids=frozenset({"a"}))
 
-    assert HostToolNames(ids, ids).other_names(name) == ["delete", "a_delete"]
+    assert names.other_names(name) == ["delete", "a_delete"]
 
 
 def cut_name(name: str) -> str:
@@ -81,12 +93,12 @@ def test_rule_may_be_about_a_name_that_was_cut(
     ids = frozenset({server, "other"})
     sent = cut_name(f"{server}_{tool}")
 
-    assert HostToolNames(ids, mcp_ids=ids).may_match(sent, pattern) is matches
+    assert HostToolNames(mcp_ids=ids).may_match(sent, pattern) is matches
 
 
 def test_only_names_of_mcp_servers_are_cut() -> None:
     """Any other name that looks like it is whole."""
     sent = cut_name(f"reports_{LONG}")
-    names = HostToolNames(frozenset({"reports"}), mcp_ids=frozenset())
+    names = HostToolNames(frozenset({"reports"}))
 
     assert not names.may_match(sent, "*delete*")
