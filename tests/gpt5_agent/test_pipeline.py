@@ -346,6 +346,29 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
 
 
 @pytest.mark.asyncio
+async def test_overrides_of_the_valve_add_or_replace(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """Nothing changes no byte, a text follows, an object replaces (R2, R3, R4)."""
+    told: list[str] = []
+    preamble = json.dumps(
+        {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
+    )
+    for overrides in ("", ' {"extra_policy": null} ', '["a list"]', preamble):
+        changes = {"PROMPT_POLICY_OVERRIDES": overrides}
+        pipeline.valves = pipeline.valves.model_copy(update=changes)
+        await result(pipeline, "hello")
+        told.append(sim.requests[-1].body["instructions"])
+
+    plain, unchanged, added, replaced = told
+    assert unchanged == plain
+    assert added == f'{plain}\n\n["a list"]'
+    before, _, after = plain.partition("<tool_preamble>")
+    _, _, rest = after.partition("</tool_preamble>")
+    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
+    assert replaced == f"{before}{own}{rest}"
+
+
 async def test_expert_settings_are_read_once_a_question(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

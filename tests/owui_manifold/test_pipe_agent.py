@@ -1,6 +1,7 @@
 """Agents in the pipe: strategies as models, and the switch that makes one of a model."""
 
 import json
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import pairwise
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents.sample import calls
 from calls.outcomes import (
     chunks_of,
     closings,
@@ -23,6 +25,9 @@ from calls.turns import row_of
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
+from owui_manifold.run import agent as agent_module
+from runs.sample import message
+from runs.scripted import ScriptedProvider
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 
@@ -353,6 +358,74 @@ async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) ->
     assert head(sent).startswith("You sail.")
     assert head(sent).endswith("Be brief.")
     assert sent["model"] == "gpt-6.1-sol"
+
+
+@pytest.mark.parametrize(
+    "nothing", ["", {}, {"persistence_policy": None, "extra_policy": " "}], ids=repr
+)
+async def test_empty_overrides_of_the_setting_change_no_byte(
+    pipe: Pipe, sim: Simulator, nothing: Any
+) -> None:
+    """AGENT_JSON holds a text or an object (R2)."""
+    await chunks_of(pipe, asked("Hi"), **given())
+    configure(pipe, prompt_policy_overrides=nothing)
+    await chunks_of(pipe, asked("Hi"), **given())
+
+    without, with_nothing = (head(request.body) for request in sim.requests[-2:])
+    assert with_nothing == without
+
+
+async def test_overrides_of_the_setting_add_or_replace(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A text follows the policies as it is, an object replaces what it names (R3, R4)."""
+    preamble = {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
+    heads: list[str] = []
+    for overrides in ("", '["a list"]', preamble):
+        configure(pipe, prompt_policy_overrides=overrides)
+        await chunks_of(pipe, asked("Hi"), **given())
+        heads.append(head(sim.requests[-1].body))
+
+    plain, added, replaced = heads
+    before, _, after = plain.partition("<tool_preamble>")
+    _, _, rest = after.partition("</tool_preamble>")
+    assert added == f'{plain}\n\n["a list"]'
+    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
+    assert replaced == f"{before}{own}{rest}"
+
+
+async def test_a_call_that_comes_twice_is_made_once(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its last form; one without a name is dropped (R12)."""
+    once = calls("get_weather", 1, "Bern")
+    again = {**calls("get_weather", 1, "Basel"), "id": "fc_other"}
+    nameless = {**calls("", 3), "id": "fc_nameless"}
+    provider = ScriptedProvider([once, again, nameless], [message("9", "It rains.")])
+    monkeypatch.setattr(agent_module, "Attempts", lambda *_: provider)
+    tool = Weather()
+
+    chunks = await chunks_of(pipe, asked("Hi"), **given(tool))
+
+    assert errors(chunks) == []
+    assert tool.calls == 1
+    last, _ = provider.asked[-1]
+    [output] = [item for item in last if item["type"] == "function_call_output"]
+    assert output["output"] == "Rain in Basel."
+
+
+async def test_the_log_has_figures_and_no_words(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither of the chat nor of its tools (R16)."""
+    caplog.set_level(logging.DEBUG)
+    chunks = await chunks_of(pipe, asked("sim:tool my diary"), **given(Weather()))
+
+    assert '"rounds": 2, "tool_calls": 1' in caplog.text
+    output = "Rain in Zürich."
+    assert output in json.dumps(chunks, ensure_ascii=False)
+    for words in ("my diary", "Zürich", output):
+        assert words not in caplog.text
 
 
 # ----------------------------------------------------------------- what is shown
