@@ -102,7 +102,7 @@ class PipelinesServer(Client):
             "PIP_NO_INDEX": "1",
             "PIPELINES_DIR": str(self.folder),
             "PIPELINES_API_KEY": KEY,
-            "GPT5_AGENT_ALLOW": "SANDBOX, wheels, env:*, file:*",
+            "GPT5_AGENT_ALLOW": "SANDBOX, wheels, env:*, file:*, url:http://127.0.0.1:*",
             **self._extra,
         }
 
