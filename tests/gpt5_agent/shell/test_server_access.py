@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from gpt5_agent.shell.sealing import reveal_secret
-from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_valves
+from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_settings
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
+from toolbox.sandbox.options import SandboxOptions
 
 REACHING: dict[str, Any] = {
     "API_KEY": "env:KEY_OF_OURS",
@@ -31,7 +32,9 @@ def _nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     """A page in a browser can change the valves: the server answers every origin."""
-    valves, problems = usable_valves(Valves(**REACHING))
+    settings = usable_settings(Valves(**REACHING))
+    valves = settings.valves
+    problems = settings.problems
 
     for name in ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY"):
         with pytest.raises(InvalidRequest, match=f"secret in {name} cannot be read"):
@@ -39,8 +42,7 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     headers = json.loads(valves.EXTRA_HEADERS)
     assert headers == {"X-Team": "sealed:", "X-Plain": "sealed:abc"}
     assert not valves.SANDBOX
-    assert json.loads(valves.SANDBOX_OPTIONS)["wheels"] == ""
-    assert json.loads(valves.SANDBOX_OPTIONS)["seconds"] == 60
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="")
     assert (valves.PRESETS_DIR, valves.CA_BUNDLE) == ("", "")
     assert len(problems) == 8
     assert all(ACCESS_VARIABLE in problem for problem in problems)
@@ -51,7 +53,11 @@ def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) 
     """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
 
-    assert usable_valves(Valves(**REACHING)) == (Valves(**REACHING), ())
+    settings = usable_settings(Valves(**REACHING))
+
+    assert settings.valves == Valves(**REACHING)
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="/srv/wheels")
+    assert settings.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +80,7 @@ def test_reference_of_a_secret(
     """The key of the environment is used without any valve."""
     monkeypatch.setenv(ACCESS_VARIABLE, allowed)
 
-    valves, problems = usable_valves(Valves(API_KEY=reference))
+    settings = usable_settings(Valves(API_KEY=reference))
 
-    assert (valves.API_KEY != "sealed:") is is_used
-    assert bool(problems) is not is_used
+    assert (settings.valves.API_KEY != "sealed:") is is_used
+    assert bool(settings.problems) is not is_used
