@@ -92,18 +92,29 @@ class UploadShelf:
         At most 50 files: types of openai 3.54.0, the words are assumed.
         """
         for tool in tools:
-            container = tool.get("container")
-            ids = container.get("file_ids") if isinstance(container, dict) else None
-            if ids and len(ids) > MAX_CONTAINER_FILES:
+            file_ids = _container_file_ids(tool)
+            if len(file_ids) > MAX_CONTAINER_FILES:
                 raise Refusal(
                     f"Too many files: a container takes {MAX_CONTAINER_FILES}.",
                     param="tools",
                 )
-            for file_id in ids or []:
-                file = self.files.get(file_id)
-                is_known = file and file.organization == account.organization
-                if not file or not is_known or file.expires_at <= now:
+            for file_id in file_ids:
+                if not self._has(file_id, account, now):
                     raise Refusal(f"File with id '{file_id}' not found.", status=404)
+
+    def _has(self, file_id: str, account: Account, now: float) -> bool:
+        """Say whether a file is there, and is one of the account's."""
+        file = self.files.get(file_id)
+        if file is None or file.organization != account.organization:
+            return False
+        return now < file.expires_at
+
+
+def _container_file_ids(tool: Mapping[str, Any]) -> Sequence[str]:
+    """Return the files that a tool names for its container."""
+    container = tool.get("container")
+    file_ids = container.get("file_ids") if isinstance(container, dict) else None
+    return file_ids or []
 
 
 def _lifetime(fields: Mapping[str, str]) -> float:
