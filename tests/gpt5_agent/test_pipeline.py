@@ -14,8 +14,9 @@ import pytest_asyncio
 
 from agents.sample import SIMULATORS, host_tool
 from calls.valves import expert
-from gpt5_agent.pipeline import Pipeline
-from gpt5_agent.shell import json_valves
+from gpt5_agent.pipeline import Pipeline, _is_from_inlet
+from gpt5_agent.shell import json_valves, own_tools, server_access, settings
+from gpt5_agent.shell.server_access import usable_secrets
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
@@ -167,12 +168,14 @@ async def test_context_that_no_inlet_wrote_is_a_plain_clients(
     forged = {**ours, "user_id": "u-2"}
     bare = {name: ours[name] for name in ours if name != "signature"}
 
+    valves = usable_secrets(pipeline.valves)
+
     for context in (forged, bare, {**ours, "is_admin": True}, [ours], "u-1", None):
-        assert not pipeline._is_from_inlet({KEY: context})
+        assert not _is_from_inlet({KEY: context}, valves)
     for sender in ({"id": "u-2"}, {"id": ["u-1"]}):
-        assert not pipeline._is_from_inlet({KEY: ours, "user": sender})
+        assert not _is_from_inlet({KEY: ours, "user": sender}, valves)
     for user in ({"id": "u-1"}, "u-1", None):
-        assert pipeline._is_from_inlet({KEY: ours, "user": user})
+        assert _is_from_inlet({KEY: ours, "user": user}, valves)
 
 
 @pytest.mark.asyncio
@@ -369,20 +372,27 @@ async def test_overrides_of_the_valve_add_or_replace(
     assert replaced == f"{before}{own}{rest}"
 
 
-async def test_expert_settings_are_read_once_a_question(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "name", ["read_expert_json", "read_json_valve", "read_timeouts"]
+)
+async def test_valves_of_several_values_are_read_once_a_question(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Not for each of those who need them."""
-    texts: list[str] = []
+    """EXPERT_JSON, SANDBOX_OPTIONS, TOOL_TIMEOUTS: not by each of those who need them."""
+    pipeline.valves.SANDBOX = True
+    read = getattr(json_valves, name)
+    readings: list[object] = []
 
-    def read(text: str, form: Any) -> Any:
-        texts.append(text)
-        return form(), []
+    def read_and_count(*given: Any) -> Any:
+        readings.append(given)
+        return read(*given)
 
-    monkeypatch.setattr(json_valves, "read_expert_json", read)
+    for module in (json_valves, server_access, settings, own_tools):
+        monkeypatch.setattr(module, name, read_and_count, raising=False)
     await pieces(pipeline, "sim:short hello")
 
-    assert texts == [""]
+    assert len(readings) == 1
 
 
 @pytest.mark.asyncio

@@ -13,10 +13,10 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
-from gpt5_agent.shell.json_valves import read_sandbox_options
+from gpt5_agent.shell.json_valves import ValveSettings, read_valve_settings
 from gpt5_agent.shell.sealing import UNREADABLE_SECRET
 from gpt5_agent.shell.valves import Valves
 from openai_responses.endpoint import url_parts
@@ -41,29 +41,42 @@ BLOCKED_ADDRESS = "blocked:"
 _ADDRESSES = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
 """The valves with addresses, and what takes the place of one that is not allowed."""
 _WHEELS = "wheels"
-_OPTIONS = "SANDBOX_OPTIONS"
+"""Of SANDBOX_OPTIONS: a folder of packages."""
 
 
-class UsableValves(NamedTuple):
-    """Valves without what the server does not allow, and what is inactive."""
+def usable_settings(valves: Valves) -> ValveSettings:
+    """Return what the valves say, as the environment of this server allows it.
 
-    valves: Valves
-    problems: tuple[str, ...] = ()
-
-
-def usable_valves(valves: Valves) -> UsableValves:
-    """Return the valves as the environment of this server allows them."""
-    allowed = comma_list(os.environ.get(ACCESS_VARIABLE, ""))
+    The problems begin with what is inactive.
+    """
+    settings = read_valve_settings(valves)
+    allowed = _allowed_entries()
     disabled = _disabled_valves(valves, allowed)
     secrets = _changed_secrets(valves, allowed)
-    # Of the options of the sandbox only the packages are inactive.
-    inactive = [_WHEELS if name == _OPTIONS else name for name in disabled]
+    inactive = list(disabled)
     for name, secret in secrets.items():
         if UNREADABLE_SECRET in secret:
             inactive.append(name)
-    problems = tuple(_inactive_valve(valves, name) for name in inactive)
-    changed = valves.model_copy(update={**disabled, **secrets})
-    return UsableValves(changed, problems)
+    sandbox = settings.sandbox
+    if sandbox.wheels.strip() and _WHEELS not in allowed:
+        sandbox = sandbox.model_copy(update={_WHEELS: ""})
+        inactive.append(_WHEELS)
+    problems = [_inactive_valve(valves, name) for name in inactive]
+    return settings._replace(
+        valves=valves.model_copy(update={**disabled, **secrets}),
+        sandbox=sandbox,
+        problems=(*problems, *settings.problems),
+    )
+
+
+def usable_secrets(valves: Valves) -> Valves:
+    """Return the valves with the secrets that this server allows; reads nothing else."""
+    return valves.model_copy(update=_changed_secrets(valves, _allowed_entries()))
+
+
+def _allowed_entries() -> Sequence[str]:
+    """Return what the environment of this server allows."""
+    return comma_list(os.environ.get(ACCESS_VARIABLE, ""))
 
 
 def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
@@ -76,10 +89,6 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
             disabled[name] = blocked
     if valves.SANDBOX and "SANDBOX" not in allowed:
         disabled["SANDBOX"] = False
-    options = read_sandbox_options(valves)
-    if options.wheels.strip() and _WHEELS not in allowed:
-        without = options.model_copy(update={_WHEELS: ""})
-        disabled[_OPTIONS] = without.model_dump_json()
     for name in _FILES:
         if getattr(valves, name).strip() and name not in allowed:
             disabled[name] = ""

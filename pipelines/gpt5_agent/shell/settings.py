@@ -11,7 +11,7 @@ from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import AgentExpertSettings
+from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
@@ -36,7 +36,7 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.shell import PIPELINE_SHELL
-from shells.tool_valves import read_rules, read_timeouts
+from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
 from strategies.parameters import MAX_ITERATIONS, StrategyParameters
 
@@ -50,8 +50,7 @@ class AgentInput(NamedTuple):
     strategy: str
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
-    valves: Valves
-    expert: AgentExpertSettings
+    settings: ValveSettings
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
@@ -61,6 +60,11 @@ class AgentInput(NamedTuple):
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
+
+    @property
+    def valves(self) -> Valves:
+        """The valves that hold one value each."""
+        return self.settings.valves
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -140,7 +144,7 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    timeouts = question.settings.timeouts
     own_tools = frozenset([DELEGATE, *(tool.name for tool in question.tools)])
     names = replace(question.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
@@ -209,7 +213,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 def _build_run_limits(question: AgentInput) -> Limits:
     """Return the limits of one request, and how often it is retried."""
-    expert = question.expert
+    expert = question.settings.expert
     timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 

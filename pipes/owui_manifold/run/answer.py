@@ -70,14 +70,24 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
-                if event.ending.is_failure:
-                    uploads.forget()
-                refusal = refusal_notice(call)
-                if refusal:
-                    yield Status(refusal)
-                yield report_end(prepared, answer.whole(event))
-                for notice in await notices_of(prepared):
-                    yield Status(notice)
+                ended = answer.whole(event)
+                async with aclosing(_end_answer(prepared, ended, uploads)) as ends:
+                    async for end in ends:
+                        yield end
+
+
+async def _end_answer(
+    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Yield the end of a run with its report, and the notices about it."""
+    if ended.ending.is_failure:
+        uploads.forget()
+    refusal = refusal_notice(prepared.call)
+    if refusal:
+        yield Status(refusal)
+    yield report_end(prepared, ended)
+    for notice in await notices_of(prepared):
+        yield Status(notice)
 
 
 class _Answer:

@@ -7,10 +7,11 @@ import pytest
 
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
-from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_valves
+from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_settings
 from gpt5_agent.shell.settings import build_endpoint
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
+from toolbox.sandbox.options import SandboxOptions
 
 REACHING: dict[str, Any] = {
     "API_KEY": "env:KEY_OF_OURS",
@@ -39,7 +40,9 @@ def _nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     """A page in a browser can change the valves: the server answers every origin."""
-    valves, problems = usable_valves(Valves(**REACHING))
+    settings = usable_settings(Valves(**REACHING))
+    valves = settings.valves
+    problems = settings.problems
 
     for name in ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY"):
         with pytest.raises(InvalidRequest, match=f"secret in {name} cannot be read"):
@@ -47,8 +50,7 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     headers = json.loads(valves.EXTRA_HEADERS)
     assert headers == {"X-Team": "sealed:", "X-Plain": "sealed:abc"}
     assert not valves.SANDBOX
-    assert json.loads(valves.SANDBOX_OPTIONS)["wheels"] == ""
-    assert json.loads(valves.SANDBOX_OPTIONS)["seconds"] == 60
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="")
     assert (valves.PRESETS_DIR, valves.CA_BUNDLE) == ("", "")
     assert valves.VERIFY_SSL
     assert valves.OPEN_WEBUI_URL == ""
@@ -64,7 +66,11 @@ def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) 
     """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
 
-    assert usable_valves(Valves(**REACHING)) == (Valves(**REACHING), ())
+    settings = usable_settings(Valves(**REACHING))
+
+    assert settings.valves == Valves(**REACHING)
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="/srv/wheels")
+    assert settings.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -87,10 +93,10 @@ def test_reference_of_a_secret(
     """The key of the environment is used without any valve."""
     monkeypatch.setenv(ACCESS_VARIABLE, allowed)
 
-    valves, problems = usable_valves(Valves(API_KEY=reference))
+    settings = usable_settings(Valves(API_KEY=reference))
 
-    assert (valves.API_KEY != "sealed:") is is_used
-    assert bool(problems) is not is_used
+    assert (settings.valves.API_KEY != "sealed:") is is_used
+    assert bool(settings.problems) is not is_used
 
 
 @pytest.mark.parametrize(
@@ -109,11 +115,11 @@ def test_proxy(
     """It reads the keys of requests without TLS."""
     monkeypatch.setenv(ACCESS_VARIABLE, allowed)
 
-    valves, problems = usable_valves(Valves(PROXY=proxy))
+    settings = usable_settings(Valves(PROXY=proxy))
 
-    assert (valves.PROXY != "sealed:") is is_used
-    assert bool(problems) is not is_used
-    assert "sealed:" not in "".join(problems)
+    assert (settings.valves.PROXY != "sealed:") is is_used
+    assert bool(settings.problems) is not is_used
+    assert "sealed:" not in "".join(settings.problems)
 
 
 ENTRIES = (
@@ -156,15 +162,15 @@ def test_address(
     """OpenAI's is allowed anyway; an entry is the beginning of an address."""
     monkeypatch.setenv(ACCESS_VARIABLE, ENTRIES)
 
-    valves, problems = usable_valves(Valves(BASE_URL=address))
+    settings = usable_settings(Valves(BASE_URL=address))
 
-    assert (address == valves.BASE_URL) is is_used
-    assert bool(problems) is not is_used
+    assert (address == settings.valves.BASE_URL) is is_used
+    assert bool(settings.problems) is not is_used
 
 
 def test_key_of_open_webui_does_not_go_to_openai() -> None:
     """The address that needs no entry is that of the API."""
-    valves, problems = usable_valves(Valves(OPEN_WEBUI_URL="https://api.openai.com/v1"))
+    settings = usable_settings(Valves(OPEN_WEBUI_URL="https://api.openai.com/v1"))
 
-    assert valves.OPEN_WEBUI_URL == ""
-    assert len(problems) == 1
+    assert settings.valves.OPEN_WEBUI_URL == ""
+    assert len(settings.problems) == 1

@@ -12,7 +12,7 @@ from agents.sample import WeatherTool
 from calls.valves import expert
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import read_expert_settings
+from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
@@ -32,9 +32,8 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
-    set_valves = Valves(**given)
-    settings = read_expert_settings(set_valves).settings
-    return AgentInput("gpt5_react", MESSAGES, body or {}, set_valves, settings)
+    settings = read_valve_settings(Valves(**given))
+    return AgentInput("gpt5_react", MESSAGES, body or {}, settings)
 
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
@@ -144,7 +143,7 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     endpoint = build_endpoint(one.valves, AgentLog("ID"))
     log = AgentLog("ID")
 
-    readable = of_admin._replace(valves=question().valves)
+    readable = of_admin._replace(settings=question().settings)
     found, told, silent = [
         build_agent_request(q, endpoint, Connections(), log)
         for q in (one, of_admin, readable)
