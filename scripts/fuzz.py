@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import pytest
 
+from golden_run.built_files import load_pipe
 from simulator import RecordedRequest, Simulator
 from simulator.faults import (
     DELIVERIES,
@@ -76,14 +77,6 @@ class ChatReport:
     def extra(self) -> int:
         """How many more requests than answers there were: those that faults caused."""
         return self.requests - self.expected
-
-
-def load_pipe(path: Path = BUILT) -> ModuleType:
-    """Return a built file as a module."""
-    module = ModuleType("built_pipe")
-    sys.modules[module.__name__] = module
-    exec(path.read_text("utf-8"), vars(module))  # as Open WebUI does
-    return module
 
 
 class FuzzedChat:
