@@ -198,13 +198,13 @@ async def show_agent_of_pipe(studio: Studio, simulator: Simulator) -> None:
     admin = chat.user
     subagents = await admin.call("GET", SUBAGENTS)
     await admin.call("POST", SUBAGENTS, {**subagents, "ENABLE_SUBAGENTS": True})
-    simulator.default_scenario = "agent-crew,delay=200"
+    simulator.default_scenario = "agent-crew,delay=300"
     await chat.open_model(AGENT_OF_PIPE)
     await chat.ask(
         "In which month was the lake warmest, in 2025 and in 2026?", wait=False
     )
     await chat.answers.last.get_by_text("Both found August.").wait_for()
-    await chat.page.get_by_text("2 out of 3 tasks completed").wait_for()
+    await chat.page.get_by_text("2 out of 3").first.wait_for()
     await studio.take("agent-6-list", MIDDLE)
     await chat.answers.last.get_by_text("4 rounds · 6 tool calls").wait_for()
     await chat.answers.last.get_by_text("Explored").first.click()

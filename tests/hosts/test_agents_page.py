@@ -13,6 +13,7 @@ from hosts.people.tabs import Tab
 from hosts.people.uploads import attach
 from hosts.people.users import User
 from hosts.sent import chat_bodies, instructions_of
+from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.switches import switches
 from simulator import Simulator
@@ -64,7 +65,9 @@ async def take(page: ChatPage, name: str) -> None:
     await page.page.set_viewport_size({"width": 1280, "height": 800})
 
 
-async def test_tasks_and_sub_agents(page: ChatPage, simulator: Simulator) -> None:
+async def test_tasks_and_sub_agents(
+    page: ChatPage, server: OpenWebUI, simulator: Simulator
+) -> None:
     """The list is there while the agent works, and the cards of the sub-agents later."""
     simulator.default_scenario = "agent-crew,delay=150"
     await page.open_model(AGENT)
@@ -80,6 +83,9 @@ async def test_tasks_and_sub_agents(page: ChatPage, simulator: Simulator) -> Non
     card = page.answers.last.get_by_text("of 2025 the water was").last
     await card.wait_for()
     await take(page, "sub-agents")
+    [row] = server.sql("select tasks from chat where id = ?", page.chat_id)
+    states = [task["status"] for task in json.loads(row["tasks"])]
+    assert states == ["completed", "completed", "in_progress"]
     bodies = chat_bodies(simulator)
     assert len(bodies) == 6
     assert all("<persistence>" in instructions_of(body) for body in bodies)
