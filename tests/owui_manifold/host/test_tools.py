@@ -200,6 +200,38 @@ async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
     assert tools.parameters("now") == {"type": "object", "properties": {}}
 
 
+class TaskList:
+    """Tools that read the list of tasks, wait for the database, and write it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    async def update_task(self, id: str) -> str:
+        """Mark a task."""
+        done = list(self.done)
+        await asyncio.sleep(0)
+        self.done = [*done, id]
+        return id
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("builtin", 3), ("", 1)])
+async def test_calls_about_the_task_list_run_one_by_one(
+    host: StandInHost, kind: str, kept: int
+) -> None:
+    """As in the host, which runs such calls in order: none undoes another's mark.
+
+    Of other tools only their authors know whether they can run at once.
+    """
+    tasks = TaskList()
+    parameters = {"type": "object", "properties": {"id": {"type": "string"}}}
+    spec = {"name": "update_task", "parameters": parameters}
+    tools = host_tools({"update_task": tool(tasks.update_task, type=kind, spec=spec)})
+
+    await asyncio.gather(*(answer(tools, "update_task", id=name) for name in "abc"))
+
+    assert tasks.done == ["a", "b", "c"][-kept:]
+
+
 async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
     """A toolkit's tool of the same name has the limit of the others."""
     tools = {
