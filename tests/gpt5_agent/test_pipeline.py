@@ -14,7 +14,7 @@ import pytest_asyncio
 
 import demo
 import tour
-from agents.sample import host_tool
+from agents.sample import SIMULATORS, host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline
 from gpt5_agent.shell import json_valves
@@ -415,7 +415,7 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above the answer, with what is missing; others get their answer without it."""
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     monkeypatch.setenv("PATH", "/nowhere")
     pipeline.valves.SANDBOX = True
     shown = []
@@ -660,7 +660,7 @@ async def test_its_own_tools_end_with_it(
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     valves = pipeline.valves.model_dump() | {"SANDBOX": True}
     pipeline.valves = pipeline.Valves(**valves)
     choice = {"type": "function", "function": {"name": "python_execute"}}
@@ -771,7 +771,7 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     for name, value in valves.items():
         setattr(pipeline.valves, name, value)
     sim.faults.append(refuse_parameter(parameter))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 
 from marking import require_mark
+from owui_host.lookup import HostTooOld
 from owui_sandbox import tools as tools_module
-from owui_sandbox.host import HostLacks
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from owui_sandbox.tools import Tools
+from stand_in.host import StandInHost
 from toolbox.sandbox.backend import SharedLimits
 from toolbox.sandbox.workspaces import WorkspaceKey
 
@@ -38,6 +40,14 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     require_mark("sandbox")
     monkeypatch.setattr(tools_module, "data_folder", lambda: tmp_path)
     return Tools()
+
+
+@pytest.fixture
+def host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> StandInHost:
+    """Open WebUI with its files, whose folder is not that of the workspaces."""
+    return StandInHost(monkeypatch, tmp_path_factory.mktemp("files"))
 
 
 def asked(user: str = "ada", chat: str = "chat") -> dict[str, Any]:
@@ -281,6 +291,45 @@ async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) 
     assert files_below(tmp_path, "run-*") == []
 
 
+def asked_with_file(file_id: str) -> dict[str, Any]:
+    """A call from a chat to which the user attached a file."""
+    who = asked(user="user-1")
+    who["__metadata__"]["files"] = [{"type": "file", "id": file_id, "name": "a.csv"}]
+    return who
+
+
+@pytest.mark.asyncio
+async def test_attached_file_is_in_the_workspace(
+    tools: Tools, host: StandInHost
+) -> None:
+    """A file that fills the limit of a chat to the last byte is still read."""
+    tools.valves.SANDBOX_OPTIONS = '{"disk_mb": 1}'
+    who = asked_with_file(host.files.add(bytes(1024 * 1024), "a.csv"))
+
+    answer = await tools.shell_execute("wc -c < a.csv", **who)
+
+    assert json.loads(answer)["stdout"] == "1048576\n"
+
+
+@pytest.mark.parametrize("size", [None, 40 * 1024 * 1024], ids=["unknown", "known"])
+@pytest.mark.asyncio
+async def test_too_large_attached_file_is_not_read_whole(
+    tools: Tools, host: StandInHost, size: int | None
+) -> None:
+    """One byte above the limit says enough; the model is told."""
+    tools.valves.SANDBOX_OPTIONS = '{"disk_mb": 1}'
+    file_id = host.files.add(bytes(40 * 1024 * 1024), "a.csv", size=size)
+    tracemalloc.start()
+
+    answer = await tools.shell_execute("ls", **asked_with_file(file_id))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    reason = "It is larger than 1 MB, the limit of a workspace."
+    assert f"a.csv is not in the workspace. Error: {reason}" in answer
+    assert peak_bytes < 8 * 1024 * 1024
+
+
 @pytest.mark.parametrize("missing", ["bwrap is not installed", "Linux", "env.DATA_DIR"])
 @pytest.mark.asyncio
 async def test_servers_without_a_sandbox_say_what_is_missing(
@@ -289,7 +338,7 @@ async def test_servers_without_a_sandbox_say_what_is_missing(
     """In one line, for each of the tools."""
 
     def lack() -> Path:
-        raise HostLacks("This Open WebUI has no env.DATA_DIR.")
+        raise HostTooOld("This Open WebUI has no env.DATA_DIR.")
 
     if missing == "Linux":
         monkeypatch.setattr(tools_module, "sys", SimpleNamespace(platform="darwin"))

@@ -15,6 +15,7 @@ from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
+from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
@@ -185,6 +186,12 @@ def _read_api_key(valves: Valves) -> str:
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
+    if valves.BASE_URL == BLOCKED_ADDRESS:
+        raise InvalidRequest(
+            "The Pipelines server does not allow the address in BASE_URL. An "
+            "administrator has to correct this valve, or to add the address to the "
+            f"server's environment variable {ACCESS_VARIABLE}."
+        )
     key = _read_api_key(valves)
     if not key:
         raise missing_key_error(PIPELINE_SHELL)

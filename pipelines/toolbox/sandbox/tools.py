@@ -290,6 +290,11 @@ class SandboxTools:
             for name, (about, properties) in _TOOLS.items()
         ]
 
+    @property
+    def max_file_bytes(self) -> int:
+        """The largest file that a workspace can receive."""
+        return self._limits.file
+
     def has_workspace(self, key: WorkspaceKey) -> bool:
         """Say whether a chat still has its workspace."""
         return self._workspaces.has_workspace(key)

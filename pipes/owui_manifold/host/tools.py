@@ -19,11 +19,12 @@ from openai_responses.json_input import (
     parse_json_object,
     value_at,
 )
-from openai_responses.loop.tools import ToolResult
+from openai_responses.loop.tools import CallKind, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
+from owui_host.users import user_model
 from owui_manifold.host.callables import call_server, is_blocking, run_at_once
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
@@ -31,7 +32,6 @@ from owui_manifold.host.open_webui import (
     process_tool_result,
     stored_image,
     update_tool,
-    user_model,
 )
 from owui_manifold.host.result_files import split_result_files
 from owui_manifold.host.threads import ToolThreads, UserThreads
@@ -121,10 +121,11 @@ class HostTools:
             return None
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
+    def call_kind(self, name: str) -> CallKind:
+        """Return `question` for the tool of the host that asks a person."""
         own = self._own_name(name)
-        return own == "ask_user" and self._host.is_builtin(own)
+        is_question = own == "ask_user" and self._host.is_builtin(own)
+        return "question" if is_question else "limited"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]

@@ -11,7 +11,8 @@ from openai_responses.requests.containers import MAX_CONTAINER_FILES
 from owui_chat.file_names import shorten_name
 from owui_chat.input.attachments import GONE_FILE, question_index
 from owui_chat.messages import Attachment, ChatPart, UserMessage, user_messages
-from owui_manifold.host.open_webui import HostUser, StoredFile, readable_file
+from owui_host.files import StoredFile, readable_file
+from owui_host.users import HostUser
 
 MAX_FILE_BYTES = 64 * 1024**2
 MAX_TOTAL_BYTES = 256 * 1024**2

@@ -6,8 +6,8 @@ from openai_responses.transport.connections import Connections, Deadlines
 from openai_responses.transport.uploads import Upload, upload_file
 from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
+from owui_host.files import read_file
 from owui_manifold.call.uploads import UploadKey, files_refused
-from owui_manifold.host.open_webui import read_file
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
 
@@ -64,7 +64,7 @@ class ChatUploads:
 
         The API refuses an empty one.
         """
-        content = await read_file(file.stored, bytes)
+        content = await read_file(file.stored, bytes, MAX_FILE_BYTES + 1)
         if content is None:
             raise InvalidRequest(GONE_FILE.format(file.name))
         if len(content) > MAX_FILE_BYTES:

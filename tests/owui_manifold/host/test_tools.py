@@ -213,19 +213,19 @@ async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "waits"),
+    ("name", "type", "kind"),
     [
-        ("ask_user", "builtin", True),
-        ("ask_user", "", False),
-        ("look", "builtin", False),
+        ("ask_user", "builtin", "question"),
+        ("ask_user", "", "limited"),
+        ("look", "builtin", "limited"),
     ],
 )
 async def test_only_the_hosts_own_question_waits_for_people(
-    name: str, kind: str, waits: bool, host: StandInHost
+    name: str, type: str, kind: str, host: StandInHost
 ) -> None:
     """A tool of the same name is an ordinary one."""
-    assert host_tools({name: tool(look, type=kind)}).is_interactive(name) is waits
-    assert not host_tools({}).is_interactive("ask_user")
+    assert host_tools({name: tool(look, type=type)}).call_kind(name) == kind
+    assert host_tools({}).call_kind("ask_user") == "limited"
 
 
 DISPATCHER: Json = {
