@@ -14,6 +14,7 @@ Each agent has a chat of its own, and calls a tool in six rounds before its answ
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -152,7 +153,7 @@ async def ask_agents(server: OpenWebUI, tab: Tab, count: int) -> Crowd:
     load_before = os.getloadavg()[0]
     memory, threads = process_size(server.pid)
     peak = asyncio.create_task(_watch_size(server.pid))
-    cpu_before = cpu_seconds(server.pid)
+    cpu_before = server_cpu(server.pid)
     began = time.perf_counter()
     asked = await asyncio.gather(*(_ask_agent(tab) for _ in range(count)))
     seconds = time.perf_counter() - began
@@ -160,7 +161,7 @@ async def ask_agents(server: OpenWebUI, tab: Tab, count: int) -> Crowd:
     most_memory, most_threads = await peak
     return Crowd(
         seconds=seconds,
-        cpu=cpu_seconds(server.pid) - cpu_before,
+        cpu=server_cpu(server.pid) - cpu_before,
         memory=most_memory - memory,
         threads=most_threads - threads,
         firsts=[first for first, _ in asked],

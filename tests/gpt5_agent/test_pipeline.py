@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+import demo
+import tour
 from agents.sample import SIMULATORS, host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
 from gpt5_agent.shell import json_valves, own_tools, server_access, settings
 from gpt5_agent.shell.server_access import usable_secrets
+from marking import require_mark
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
@@ -571,6 +574,36 @@ async def test_a_refusal_of_the_api_keeps_what_was_said(pipeline: Pipeline) -> N
     assert [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
 
 
+DEMO_WORDS = {
+    "agent-write": "ask_user",
+    "agent-tasks": "TASK 2",
+    "explain": "output_text",
+    "429,times=1": "output_text",
+    "failed": "(Error id: ",
+}
+"""The words that `demo --agent` prints, and what each leads to."""
+
+
+@pytest.mark.sandbox
+@pytest.mark.asyncio
+@pytest.mark.parametrize("word", [word.word for word in tour.AGENT_WORDS])
+async def test_words_of_the_demo_work(
+    word: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the valves that it sets."""
+    require_mark("sandbox")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    pipeline.valves = pipeline.Valves.model_validate(
+        {**pipeline.valves.model_dump(), **demo.AGENT_TOOLS}
+    )
+
+    chunks = await pieces(pipeline, f"sim:{word}")
+
+    assert DEMO_WORDS[word] in json.dumps(chunks)
+    has_error = any(isinstance(chunk, dict) and "error" in chunk for chunk in chunks)
+    assert has_error is (word == "failed")
+
+
 @pytest.mark.asyncio
 async def test_failed_answer_is_found_in_the_log(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
@@ -579,7 +612,8 @@ async def test_failed_answer_is_found_in_the_log(
     chunks = await pieces(pipeline, "sim:quota")
 
     (message,) = [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
-    error_id = message.partition("(Error id: ")[2].rstrip(")")
+    _, _, error_id = message.removesuffix(")").partition("(Error id: ")
+    assert error_id
     lines = [line for line in caplog.messages if line.startswith(error_id)]
     assert any("HTTP 429" in line and "request id req_" in line for line in lines)
 

@@ -67,6 +67,8 @@ async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
     finally:
         await files.aclose()
         await runner.cleanup()
+    # Nothing else is written into anybody's account, such as a note.
+    assert all(path.startswith("/api/v1/files/") for path in host.paths)
 
 
 async def test_file_belongs_to_who_asked() -> None:

@@ -135,6 +135,17 @@ async def test_workspace_outlives_a_change_of_the_limits(pool: OwnToolPool) -> N
 
 
 @pytest.mark.sandbox
+async def test_limits_are_those_of_the_valve(pool: OwnToolPool) -> None:
+    """The result says which one ended the code (R36)."""
+    options = '{"seconds": 1}'
+    tools = await opened(pool, SANDBOX=True, SANDBOX_OPTIONS=options)
+
+    answer = await ran(tools, "python_execute", code="while True: pass")
+
+    assert "within 1 s" in str(answer.output)
+
+
+@pytest.mark.sandbox
 @pytest.mark.parametrize(
     ("messages", "is_told"),
     [
