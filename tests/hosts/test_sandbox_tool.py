@@ -110,7 +110,7 @@ async def test_update_keeps_settings_and_workspaces(
 async def test_a_file_comes_back_to_the_person(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
-    """Stored for whoever asked, below the answer, and in the chat's workspace alone."""
+    """Stored for whoever asked, at the answer, and in the chat's workspace alone."""
     code = "open('table.csv', 'w').write('a,b')"
     first = await use(tab, "python_execute", {"code": code})
     written = json.loads(output_of(simulator))
