@@ -28,7 +28,10 @@ from releasing.contents import READABLE, SANDBOX_ID
 from releasing.packed import pack, unpack
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "sandbox_tool")]
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.usefixtures("pipe"),
+]
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -40,6 +43,7 @@ async def sandbox_tool(admin: User) -> AsyncIterator[None]:
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_import_stores_the_packed_file(admin: User, member: User) -> None:
     """Unchanged, with its eight tools; only who is granted access may use it."""
     stored = await admin.call("GET", TOOL)
@@ -75,6 +79,7 @@ async def test_import_stores_the_packed_file(admin: User, member: User) -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_update_keeps_settings_and_workspaces(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
@@ -101,10 +106,11 @@ async def test_update_keeps_settings_and_workspaces(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_a_file_comes_back_to_the_person(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
-    """Stored for whoever asked, below the answer, and in the chat's workspace alone."""
+    """Stored for whoever asked, at the answer, and in the chat's workspace alone."""
     code = "open('table.csv', 'w').write('a,b')"
     first = await use(tab, "python_execute", {"code": code})
     written = json.loads(output_of(simulator))
@@ -132,6 +138,7 @@ async def test_a_file_comes_back_to_the_person(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_attached_files_are_in_the_workspace(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
@@ -149,6 +156,7 @@ async def test_attached_files_are_in_the_workspace(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_an_exact_passage_is_replaced(tab: Tab, simulator: Simulator) -> None:
     """Once, and only if it is unique; the shell sees the new text."""
     writing = {"path": "src/a.py", "content": "one = 1\ntwo = 1\n"}
@@ -171,6 +179,7 @@ async def test_an_exact_passage_is_replaced(tab: Tab, simulator: Simulator) -> N
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_wheels_of_the_server_can_be_imported(
     tab: Tab, admin: User, simulator: Simulator, tmp_path: Path
 ) -> None:
@@ -214,6 +223,7 @@ ATTACKS = {
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_attacks_fail(
     tab: Tab, server: OpenWebUI, simulator: Simulator, attack: str
