@@ -47,7 +47,11 @@ ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_man
 LONG = ("hosts", "toolbox", "test_bench.py", "test_bundle_loads.py", "test_fuzz.py")
 SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
 """Set by scripts/verify.py: a failed installation must not hide tests."""
-FIXTURES = {"host_functions": "host", "shared_sandbox": "sandbox"}
+FIXTURES = {
+    "host_functions": "host",
+    "sandbox_tool": "sandbox",
+    "shared_sandbox": "sandbox",
+}
 """The marks of the tests that use a fixture."""
 
 

@@ -63,11 +63,12 @@ from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
+from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.call.uploads import files_refused
-from owui_manifold.host.open_webui import require_floor, scale_image, user_model
+from owui_manifold.host.open_webui import require_floor, scale_image
 from owui_manifold.prepare.agent import (
     agent_defaults,
     agent_instructions,
