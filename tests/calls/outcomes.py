@@ -54,7 +54,7 @@ def grown(chunks: list[Json]) -> str:
     return "".join(c["delta"] for c in chunks if c.get("type") == wanted)
 
 
-def said(chunks: list[Json]) -> str:
+def plain_text(chunks: list[Json]) -> str:
     """The text of plain chunks."""
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
     return "".join(delta.get("content", "") for delta in deltas)

@@ -55,7 +55,7 @@ async def pipeline(sim: Simulator) -> AsyncIterator[Pipeline]:
     await made.on_shutdown()
 
 
-def said(text: str) -> list[Json]:
+def question_messages(text: str) -> list[Json]:
     """A chat of one question."""
     return [{"role": "user", "content": text}]
 
@@ -81,7 +81,7 @@ async def pieces(
     pipeline: Pipeline, text: str, metadata: Json | None = METADATA, **more: Any
 ) -> list[Any]:
     """All that a stream yields, beats left out."""
-    answer = await asked(pipeline, said(text), metadata, **more)
+    answer = await asked(pipeline, question_messages(text), metadata, **more)
     pulled = await asyncio.to_thread(list, answer)
     return [piece for piece in pulled if piece != {"choices": []}]
 
@@ -90,7 +90,9 @@ async def result(
     pipeline: Pipeline, text: str, metadata: Json | None = METADATA, **more: Any
 ) -> Json:
     """A whole answer."""
-    answer = await asked(pipeline, said(text), metadata, stream=False, **more)
+    answer = await asked(
+        pipeline, question_messages(text), metadata, stream=False, **more
+    )
     assert isinstance(answer, dict)
     return answer
 
@@ -266,7 +268,7 @@ async def test_messages_without_content_are_read(
     """As other clients send them beside tool calls (R32)."""
     call = {"name": "now", "arguments": "{}"}
     messages = [
-        *said("sim:short what time is it?"),
+        *question_messages("sim:short what time is it?"),
         {
             "role": "assistant",
             "content": None,
@@ -309,8 +311,10 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
     """What the administrator did not open is left out; the log says it once a caller."""
     pipeline.valves = pipeline.valves.model_copy(update=RULES)
 
-    answer = await asked(pipeline, said("hello"), metadata, stream=False, **DEAR)
-    await asked(pipeline, said("hello"), metadata, stream=False, **DEAR)
+    answer = await asked(
+        pipeline, question_messages("hello"), metadata, stream=False, **DEAR
+    )
+    await asked(pipeline, question_messages("hello"), metadata, stream=False, **DEAR)
 
     assert "error" not in answer
     for request in sim.requests:
@@ -336,7 +340,7 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
     more = {"response_format": {"type": "json_object"}, "max_tokens": 50}
 
     given = {**DEAR, "agent_model": "gpt-5.4", **more}
-    await asked(pipeline, said("hello"), METADATA, stream=False, **given)
+    await asked(pipeline, question_messages("hello"), METADATA, stream=False, **given)
 
     sent = sim.requests[-1].body
     assert (sent["model"], sent["service_tier"]) == ("gpt-5.4", "priority")
@@ -408,10 +412,14 @@ async def test_words_that_open_nothing_are_told_to_administrators(
     task = {**METADATA, "task": "title_generation"}
     admin, shown = {"role": "admin"}, list[bool]()
     for metadata, user in [(METADATA, {}), (task, admin), *[(METADATA, admin)] * 2]:
-        body = {"messages": said("hello"), "metadata": metadata, "stream": True}
+        body = {
+            "messages": question_messages("hello"),
+            "metadata": metadata,
+            "stream": True,
+        }
         body = await pipeline.inlet(body, user)
         del body["metadata"]
-        answer = pipeline.pipe(None, AGENT, said("hello"), body)
+        answer = pipeline.pipe(None, AGENT, question_messages("hello"), body)
         told = json.dumps(await asyncio.to_thread(list, answer))
         shown.append("caller_may_set" in told)
 
@@ -430,10 +438,10 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     pipeline.valves.SANDBOX = True
     shown = []
     for user in ({}, {"role": "admin"}):
-        body: Json = {"messages": said("sim:short"), "stream": True}
+        body: Json = {"messages": question_messages("sim:short"), "stream": True}
         body = await pipeline.inlet({**body, "metadata": METADATA}, user)
         del body["metadata"]
-        answer = pipeline.pipe(None, AGENT, said("sim:short"), body)
+        answer = pipeline.pipe(None, AGENT, question_messages("sim:short"), body)
         shown.append(json.dumps(await asyncio.to_thread(list, answer)))
 
     for_user, for_admin = shown
@@ -455,7 +463,9 @@ async def test_a_task_is_answered_without_the_loop(
     prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
 
     more = {"tools": [host_tool()], "agent_model": "gpt-5"}
-    answer = await asked(pipeline, said(prompt), metadata, stream=stream, **more)
+    answer = await asked(
+        pipeline, question_messages(prompt), metadata, stream=stream, **more
+    )
 
     if stream:
         chunk, done = await asyncio.to_thread(list, answer)
@@ -552,7 +562,9 @@ async def test_no_exception_leaves(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture, stream: bool
 ) -> None:
     """Whatever breaks is a sentence with an id; the log says where, not what (R25)."""
-    answer = await asked(pipeline, BrokenMessages(said("x")), None, stream=stream)
+    answer = await asked(
+        pipeline, BrokenMessages(question_messages("x")), None, stream=stream
+    )
 
     chunk = (await asyncio.to_thread(list, answer))[0] if stream else answer
     sentence = error_of(chunk)
@@ -626,7 +638,7 @@ async def test_a_question_after_the_end_is_answered_with_a_sentence(
     """A request that comes while the server loads everything anew."""
     await pipeline.on_shutdown()
 
-    answer = await asked(pipeline, said("hello"), METADATA, stream=stream)
+    answer = await asked(pipeline, question_messages("hello"), METADATA, stream=stream)
 
     assert "Ask again." in error_of(next(answer) if stream else answer)
 
@@ -634,7 +646,7 @@ async def test_a_question_after_the_end_is_answered_with_a_sentence(
 @pytest.mark.asyncio
 async def test_the_end_cuts_open_answers(pipeline: Pipeline, sim: Simulator) -> None:
     """Their readers are told, upstream nothing goes on, no thread is left."""
-    answer = await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    answer = await asked(pipeline, question_messages("sim:chat,stall=9"), METADATA)
     reading = asyncio.create_task(asyncio.to_thread(list, answer))
     await sim.requested()
 
@@ -652,7 +664,7 @@ async def test_an_answer_that_was_cut_says_what_it_took(
 ) -> None:
     """In the log, because nobody reads any more (R15)."""
     caplog.set_level(logging.INFO)
-    answer = await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    answer = await asked(pipeline, question_messages("sim:chat,stall=9"), METADATA)
     reading = asyncio.create_task(asyncio.to_thread(list, answer))
     await sim.requested()
 

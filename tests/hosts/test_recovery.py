@@ -70,7 +70,7 @@ async def admins_tab(admin: User) -> AsyncIterator[Tab]:
         yield opened
 
 
-def told(turn: Turn) -> list[str]:
+def status_lines(turn: Turn) -> list[str]:
     """The status lines of an answer without the last one and without ends of waits."""
     lines = [str(status["description"]) for status in turn.statuses]
     return [
@@ -114,7 +114,7 @@ class Chat:
         """Ask what is refused; `lines` are the status lines, one a refusal."""
         since = len(answered(self.simulator))
         turn = await self.ask(text, **more)
-        assert told(turn) == list(lines)
+        assert status_lines(turn) == list(lines)
         assert asked(self.simulator, since) == [400] * len(lines) + [200]
 
     async def go_on(self) -> None:
@@ -237,8 +237,8 @@ async def test_early_failures_are_retried_and_billed(
         stored = await tab.message(turn)
 
         assert turn.error is None
-        assert len(told(turn)) == fault.times
-        assert all("Trying again in a moment." in line for line in told(turn))
+        assert len(status_lines(turn)) == fault.times
+        assert all("Trying again in a moment." in line for line in status_lines(turn))
         assert asked(simulator) == [200] * (2 + fault.times)
         types = [[item["type"] for item in one["output"]] for one in (stored, whole)]
         assert types[0] == types[1]
@@ -255,7 +255,7 @@ async def test_early_failures_are_retried_and_billed(
     async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=1)):
         silent = await tab.send(MODEL, "sim:short Silence")
     assert silent.error is None
-    [line] = told(silent)
+    [line] = status_lines(silent)
     assert line.startswith("The model's server did not answer. Trying again")
 
     simulator.faults.append(FailedStart("cut", text="Nothing"))
@@ -337,7 +337,7 @@ async def test_refused_tools_and_parameters_are_remembered_for_the_model(
             refuse_parameter("include", chat="Member here.", delivery="failed")
         )
         await chat.ask("sim:short First.", body=mine)
-        first = told(chat.turns[-1])
+        first = status_lines(chat.turns[-1])
         since = len(answered(simulator))
         for number in range(3):
             await chat.ask(f"sim:short And now, {number}?", body=mine)
@@ -359,7 +359,7 @@ async def test_refused_tools_and_parameters_are_remembered_for_the_model(
         "The model's server does not accept the tool web_search: answering without it.",
         "The model's server does not accept include: answering without it.",
     ]
-    assert told(others) == []
+    assert status_lines(others) == []
     [sent] = chat_bodies(simulator)[-1:]
     names = {tool.get("name") or tool["type"] for tool in sent["tools"]}
     assert {"get_weather", "web_search"} <= names

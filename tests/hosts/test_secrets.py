@@ -72,7 +72,7 @@ async def talkative(admin: User, tapped: None) -> AsyncIterator[None]:
 _SERVER_WORDS = re.compile(r"The server said: .*")
 
 
-def found(places: object, *canaries: str) -> list[str]:
+def canaries_in(places: object, *canaries: str) -> list[str]:
     """The canaries, and telling parts of them, that are anywhere in some places."""
     text = places if isinstance(places, str) else json.dumps(places)
     parts = {canary: (canary, canary[-6:]) for canary in canaries}
@@ -99,15 +99,15 @@ class Logs:
     def check(self) -> None:
         """They name no secret; prompts and outputs only where a server quotes them."""
         for text in self.new:
-            assert found(text, *KEYS) == []
+            assert canaries_in(text, *KEYS) == []
             ours = _SERVER_WORDS.sub("", text)
-            assert found(ours, *SECRETS) == []
+            assert canaries_in(ours, *SECRETS) == []
             assert "encrypted_content" not in ours
 
     async def check_turn(self, tab: Tab, turn: Turn) -> None:
         """Neither what the tab saw, nor the chat's row, nor the logs hold a key."""
-        assert found([turn.events, tab.stray], *KEYS) == []
-        assert found(self.server.stored_chat(turn.chat_id), *KEYS) == []
+        assert canaries_in([turn.events, tab.stray], *KEYS) == []
+        assert canaries_in(self.server.stored_chat(turn.chat_id), *KEYS) == []
         self.check()
 
 
@@ -121,9 +121,9 @@ def test_a_search_finds_what_is_there() -> None:
     """Whole, in a structure, or the end that the API leaves of a masked key."""
     masked = f"sk-{'*' * 20}{CANARY_KEY[-6:]}"
 
-    assert found({"a": [f"x{CANARY_KEY}"]}, *SECRETS) == [CANARY_KEY]
-    assert found(f"{masked} {PROMPT}", *SECRETS) == [CANARY_KEY, PROMPT]
-    assert found("nothing", *SECRETS) == []
+    assert canaries_in({"a": [f"x{CANARY_KEY}"]}, *SECRETS) == [CANARY_KEY]
+    assert canaries_in(f"{masked} {PROMPT}", *SECRETS) == [CANARY_KEY, PROMPT]
+    assert canaries_in("nothing", *SECRETS) == []
 
 
 @pytest.mark.asyncio
@@ -135,10 +135,10 @@ async def test_error_in_a_chat_shows_no_secret(
     turn = await tab.send(MODEL, f"sim:{scenario} {PROMPT}")
 
     assert turn.error
-    assert found(turn.error, *SECRETS) == []
+    assert canaries_in(turn.error, *SECRETS) == []
     await logs.check_turn(tab, turn)
     if scenario in LEAKS and scenario not in STREAM_LEAKS:
-        assert found(answered(simulator)[0].response, CANARY_KEY) == [CANARY_KEY]
+        assert canaries_in(answered(simulator)[0].response, CANARY_KEY) == [CANARY_KEY]
 
 
 @pytest.mark.asyncio
@@ -149,7 +149,7 @@ async def test_error_after_a_tool_shows_no_secret(
     turn = await tab.send(MODEL, f"sim:leaky-tool {PROMPT}")
 
     assert "gave no answer" in turn.error["message"]
-    assert found(turn.error, *SECRETS) == []
+    assert canaries_in(turn.error, *SECRETS) == []
     call = chat_bodies(simulator)[1]["input"][-2]
     assert PROMPT in call["arguments"]
     await logs.check_turn(tab, turn)
@@ -165,7 +165,7 @@ async def test_unusable_valves_show_no_secret(
         turn = await tab.send(MODEL, f"sim:short {PROMPT}")
 
     assert turn.error
-    assert found(turn.error, *SECRETS) == []
+    assert canaries_in(turn.error, *SECRETS) == []
     await logs.check_turn(tab, turn)
 
 
@@ -207,7 +207,7 @@ async def test_error_over_plain_http_shows_no_secret(
         told = await plain_answer(member, stream, messages)
 
     assert "error" in json.dumps(told)
-    assert found(told, *SECRETS) == []
+    assert canaries_in(told, *SECRETS) == []
     logs.check()
 
 
@@ -223,7 +223,7 @@ async def test_unusable_valves_over_plain_http_show_no_secret(
         told = await plain_answer(member, stream, messages)
 
     assert "error" in json.dumps(told)
-    assert found(told, *SECRETS) == []
+    assert canaries_in(told, *SECRETS) == []
     logs.check()
 
 
@@ -237,7 +237,7 @@ async def test_failed_task_shows_no_secret(
     async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
         told = await member.call("POST", "/api/v1/tasks/title/completions", body)
 
-    assert found(told, *SECRETS) == []
+    assert canaries_in(told, *SECRETS) == []
     assert "WARNING" in logs.new[1]
     logs.check()
 
@@ -254,11 +254,11 @@ async def test_successful_answer_shows_no_secret(
     assert PROMPT in json.dumps(chat_bodies(simulator)[0])
     assert "DEBUG" in logs.new[1]
     assert "responses_api_success" in logs.new[1]
-    assert found(listed, *SECRETS) == []
+    assert canaries_in(listed, *SECRETS) == []
     await logs.check_turn(tab, turn)
 
 
 @pytest.mark.asyncio
 async def test_settings_page_shows_no_secret(admin: User) -> None:
     """The schema that the page is drawn from names no value of the environment."""
-    assert found(await admin.valves_spec(PIPE), *SECRETS) == []
+    assert canaries_in(await admin.valves_spec(PIPE), *SECRETS) == []

@@ -34,7 +34,7 @@ async def features(admin: User) -> AsyncIterator[None]:
     await admin.call("POST", SETTINGS, before)
 
 
-async def found(look: Callable[[], Awaitable[Any]]) -> Any:
+async def value_at_last(look: Callable[[], Awaitable[Any]]) -> Any:
     """What is there at last; no event tells it without a page."""
     async with asyncio.timeout(PATIENCE):
         while not (value := await look()):  # noqa: ASYNC110
@@ -53,7 +53,7 @@ async def automation_of(admin: User, form: Json) -> Json:
                 raise
             return None
 
-    return dict(await found(create))
+    return dict(await value_at_last(create))
 
 
 def is_answered(output: list[Json]) -> bool:
@@ -77,7 +77,7 @@ async def test_automation_and_mention_are_answered(
         messages = chat.get("history", {}).get("messages", {}).values()
         return [m for m in messages if m["role"] == "assistant" and m.get("done")]
 
-    [answer] = await found(answer_of_run)
+    [answer] = await value_at_last(answer_of_run)
 
     channel = {"name": "harbour", "access_grants": [EVERYBODY_READS]}
     room = await admin.call("POST", "/api/v1/channels/create", channel)
@@ -89,7 +89,7 @@ async def test_automation_and_mention_are_answered(
         thread = await admin.call("GET", f"{address}/{asked['id']}/thread")
         return [one["id"] for one in thread if (one["meta"] or {}).get("done")]
 
-    [reply_id] = await found(reply)
+    [reply_id] = await value_at_last(reply)
     told = await admin.call("GET", f"{address}/{reply_id}/data")
 
     assert "error" not in answer, answer

@@ -25,7 +25,7 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
     return made
 
 
-async def told(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
+async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
     """What stands above the answer to somebody."""
     facts = call_facts(
         user_id=user["id"],
@@ -48,7 +48,7 @@ async def test_known_names_are_not_reported() -> None:
     """By id, by name, and by address in any case."""
     rules = [{"group": "Staff"}, {"group": "id of Staff"}, {"user": "u-1"}]
 
-    assert await told(ruled("", *rules, {"user": "Ann@example.com"})) == []
+    assert await lines_above(ruled("", *rules, {"user": "Ann@example.com"})) == []
 
 
 @pytest.mark.usefixtures("host")
@@ -56,15 +56,15 @@ async def test_unknown_names_are_reported_to_administrators() -> None:
     """Nobody else is."""
     made = ruled(ENTRIES, {"group": "staff"}, {"user": "head@example.com"})
 
-    [line] = await told(made)
+    [line] = await lines_above(made)
     assert "name staff, Staf, head@example.com, but Open WebUI has no such" in line
-    assert await told(made, {"id": "u-1", "role": "user"}) == []
+    assert await lines_above(made, {"id": "u-1", "role": "user"}) == []
 
 
 @pytest.mark.usefixtures("host")
 async def test_endpoints_are_checked_without_limits() -> None:
     """Without a rule for limits."""
-    [line] = await told(ruled(ENTRIES))
+    [line] = await lines_above(ruled(ENTRIES))
 
     assert "name Staf, but" in line
     assert "canary" not in line
@@ -77,23 +77,23 @@ async def test_names_are_looked_up_once_a_minute(
     now = [1000.0]
     monkeypatch.setattr(names, "monotonic_seconds", lambda: now[0])
     made = ruled(ENTRIES)
-    await told(made)
+    await lines_above(made)
     asked = len(host.groups.asked)
 
-    assert await told(made) != []
+    assert await lines_above(made) != []
     assert len(host.groups.asked) == asked
     host.groups.members["Staf"] = set()
     now[0] += 61
-    assert await told(made) == []
+    assert await lines_above(made) == []
     made.valves = made.Valves(ENDPOINTS_JSON=ENTRIES.replace("Staf", "Stuff"))
-    assert len(await told(made)) == 1
+    assert len(await lines_above(made)) == 1
 
 
 async def test_thousands_of_names_cost_a_bounded_time(host: StandInHost) -> None:
     """The rest is not looked up."""
     rules = [{"group": f"group {number}"} for number in range(3000)]
 
-    [line] = await told(ruled("", *rules))
+    [line] = await lines_above(ruled("", *rules))
 
     assert len(line) < 400
     assert len(host.groups.asked) <= 200

@@ -50,7 +50,7 @@ def memory(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> Memory:
     return remember(monkeypatch)
 
 
-async def told(*events: RunEvent) -> AsyncGenerator[RunEvent, None]:
+async def run_of(*events: RunEvent) -> AsyncGenerator[RunEvent, None]:
     """A run that says these."""
     for event in events:
         yield event
@@ -64,7 +64,7 @@ async def account(**facts: Any) -> Account:
 async def observed(*events: RunEvent, **facts: Any) -> list[RunEvent]:
     """What comes through of a run whose responses are counted at its beginning."""
     one = await account(**facts)
-    observing = one.observe_run(told(*events), *RUN, event_words)
+    observing = one.observe_run(run_of(*events), *RUN, event_words)
     one.count_responses("gpt-5.6-sol", ResponseCounts(1, 10, 4, 5), 0.25)
     one.count_responses("gpt-5.6-sol", ResponseCounts(1, 1, 0, 1), None)
     return [event async for event in observing]
@@ -77,7 +77,7 @@ def ask_nothing(_: Any) -> Any:
 
 async def test_nothing_is_imported_or_measured_where_it_is_off() -> None:
     """The events are not even looked at."""
-    events, one = told(DONE), await account()
+    events, one = run_of(DONE), await account()
 
     assert one.observe_run(events, *RUN, ask_nothing) is events
     assert await one.observe_tool("a", asyncio.sleep(0, "b"), ask_nothing) == "b"
@@ -130,7 +130,7 @@ async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
 async def test_azure_is_named_as_the_conventions_want_it(memory: Memory) -> None:
     """By the address."""
     address, one = "a.openai.azure.com", await account()
-    events = one.observe_run(told(DONE), "gpt-5.2", address, event_words)
+    events = one.observe_run(run_of(DONE), "gpt-5.2", address, event_words)
     assert [event async for event in events] == [DONE]
 
     [span] = memory.spans
@@ -166,7 +166,7 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
     for code in ["it is a sentence", *map("e{}".format, range(60)), "e7"]:
         ended = RunDone(Ending("failed", code))
         events = one.observe_run(
-            told(ended),
+            run_of(ended),
             *RUN,
             event_words,
         )
@@ -186,7 +186,7 @@ async def test_names_can_be_exported(memory: Memory) -> None:
     """Half a character would end the export of what waits with it."""
     one, half = await account(), "gpt\ud83d" * 50
     end = EventWords("end", "completed", None, half)
-    events = one.observe_run(told(DONE), half, "api.openai.com", lambda _: end)
+    events = one.observe_run(run_of(DONE), half, "api.openai.com", lambda _: end)
     assert [event async for event in events] == [DONE]
     await one.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
 
@@ -198,7 +198,7 @@ async def test_names_can_be_exported(memory: Memory) -> None:
 
 async def test_stop_ends_the_span(memory: Memory) -> None:
     """Whoever leaves early closes the run as well, maybe in another task."""
-    source = told(TextDelta(0, "text", 0, "Hi"), DONE)
+    source = run_of(TextDelta(0, "text", 0, "Hi"), DONE)
     events = (await account()).observe_run(source, *RUN, event_words)
 
     await asyncio.create_task(anext(events))

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
-def said(role: str, *parts: Json) -> UserMessage:
+def input_message(role: str, *parts: Json) -> UserMessage:
     """An input message of these parts."""
     return UserMessage({"type": "message", "role": role, "content": list(parts)})
 
@@ -55,7 +55,7 @@ def test_system_messages_at_the_head_are_the_instructions() -> None:
     instructions, parts = parse_messages(chat)
 
     assert instructions == "Be brief.\n\nBe kind."
-    assert parts == [said("user", text("Hi"))]
+    assert parts == [input_message("user", text("Hi"))]
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -71,9 +71,9 @@ def test_later_instructions_stand_at_their_place(role: str) -> None:
 
     assert instructions == ""
     assert parts == [
-        said("user", text("Hi")),
-        said("developer", text("Now in French.")),
-        said("user", text("Again")),
+        input_message("user", text("Hi")),
+        input_message("developer", text("Now in French.")),
+        input_message("user", text("Again")),
     ]
 
 
@@ -82,7 +82,7 @@ def test_developer_message_at_the_head_is_no_system_message() -> None:
     instructions, parts = parse_messages([{"role": "developer", "content": "Go"}])
 
     assert instructions == ""
-    assert parts == [said("developer", text("Go"))]
+    assert parts == [input_message("developer", text("Go"))]
 
 
 def test_empty_chat_has_nothing() -> None:
@@ -148,7 +148,7 @@ def test_parts_keep_their_order() -> None:
     _, parts = parse_messages([{"role": "user", "content": content}])
 
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
-    assert parts == [said("user", picture, text("What is it?"))]
+    assert parts == [input_message("user", picture, text("What is it?"))]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_content_of_other_clients_is_text(content: object, words: str) -> None:
     """Null comes from those that send a message of tool calls alone."""
     _, parts = parse_messages([{"role": "user", "content": content}])
 
-    assert parts == [said("user", text(words))]
+    assert parts == [input_message("user", text(words))]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ FILTERS: dict[str, Any] = {
 MENU = ("as the model chooses", "low", "medium", "high", "highest")
 
 
-async def told(*names: str, chosen: str | None = None) -> dict[str, Any]:
+async def metadata_after(*names: str, chosen: str | None = None) -> dict[str, Any]:
     """Return the metadata after the filters of these switches have run."""
     metadata: dict[str, Any] = {"chat_id": "c-1"}
     user = {"valves": SimpleNamespace(EFFORT=chosen)} if chosen else None
@@ -49,10 +49,12 @@ def sent_effort(model: str, asked: str | None) -> str:
 @pytest.mark.asyncio
 async def test_switches_are_independent() -> None:
     """Several stand side by side."""
-    wished = config(await told("web_search", "effort"))
+    wished = config(await metadata_after("web_search", "effort"))
     assert wished.tool_kinds == {"web_search"}
     assert wished.effort == "high"
-    assert config(await told("code_interpreter")).tool_kinds == {"code_interpreter"}
+    assert config(await metadata_after("code_interpreter")).tool_kinds == {
+        "code_interpreter"
+    }
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,9 @@ async def test_switches_are_independent() -> None:
 @pytest.mark.asyncio
 async def test_each_entry_of_the_menu_is_an_effort(chosen: str, sent: str) -> None:
     """The first leaves what the user's own settings say; the last is the model's most."""
-    asked = config(await told("effort", chosen=chosen), REASONING_EFFORT="none").effort
+    asked = config(
+        await metadata_after("effort", chosen=chosen), REASONING_EFFORT="none"
+    ).effort
 
     assert sent_effort("gpt-5.2", asked) == sent
 
@@ -71,7 +75,7 @@ async def test_each_entry_of_the_menu_is_an_effort(chosen: str, sent: str) -> No
 @pytest.mark.asyncio
 async def test_highest_effort_is_the_models_own(model: str, most: str) -> None:
     """Whatever its family calls it."""
-    asked = config(await told("effort", chosen="highest")).effort
+    asked = config(await metadata_after("effort", chosen="highest")).effort
 
     assert sent_effort(model, asked) == most
 
@@ -82,7 +86,7 @@ async def test_without_a_switch_the_users_settings_hold() -> None:
     kept = config({}, REASONING_EFFORT="low", WEB_SEARCH="off")
     assert kept.tool_kinds == frozenset()
     assert kept.effort == "low"
-    switched = config(await told("code_interpreter"), WEB_SEARCH="off")
+    switched = config(await metadata_after("code_interpreter"), WEB_SEARCH="off")
     assert switched.tool_kinds == {"code_interpreter"}
 
 
@@ -90,7 +94,9 @@ async def test_without_a_switch_the_users_settings_hold() -> None:
 async def test_switch_overrides_the_users_setting() -> None:
     """It is what the person did last; the settings themselves stay."""
     own = UserValves(WEB_SEARCH="off")
-    switched = read_config(Valves(), {"valves": own}, await told("web_search"))
+    switched = read_config(
+        Valves(), {"valves": own}, await metadata_after("web_search")
+    )
     assert switched.tool_kinds == {"web_search"}
     assert own.WEB_SEARCH == "off"
 

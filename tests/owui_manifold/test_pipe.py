@@ -18,8 +18,8 @@ from calls.outcomes import (
     answering,
     chunks_of,
     grown,
+    plain_text,
     result_of,
-    said,
     split_id,
     stored,
 )
@@ -120,8 +120,8 @@ async def test_plain_caller_gets_chunks(
         ChatCompletionChunk.model_validate(chunk, strict=True)
         assert chunk["model"] == MODEL
     assert len({(chunk["id"], chunk["created"]) for chunk in chunks}) == 1
-    assert said(chunks).startswith("This is turn 1.")
-    assert not has_marker(said(chunks))
+    assert plain_text(chunks).startswith("This is turn 1.")
+    assert not has_marker(plain_text(chunks))
     assert host.chats.writes == []
 
 
@@ -560,7 +560,7 @@ async def test_plain_caller_gets_the_answer_of_the_tools(
 
     chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
-    assert "It said: Rain in Zürich." in said(chunks)
+    assert "It said: Rain in Zürich." in plain_text(chunks)
     assert "tool_calls" not in str(chunks)
 
 

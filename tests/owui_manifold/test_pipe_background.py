@@ -12,8 +12,8 @@ from calls.outcomes import (
     chunks_of,
     errors,
     grown,
+    plain_text,
     result_of,
-    said,
     split_id,
     statuses,
     stored,
@@ -84,7 +84,7 @@ def words(sim: Simulator) -> list[str]:
     ]
 
 
-def asks(said: str) -> Json:
+def pro_question(said: str) -> Json:
     """The body of a question to a pro model."""
     return {**chat(f"sim:{said}"), "model": PRO}
 
@@ -94,10 +94,10 @@ async def test_background_request_is_stored_and_otherwise_the_same(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """Stored, in the background, and otherwise as ever."""
-    await chunks_of(pipe, asks("chat"), **NATIVE)
+    await chunks_of(pipe, pro_question("chat"), **NATIVE)
     in_background = sim.requests[-1].body
     pipe.valves = valves_for(sim)
-    await chunks_of(pipe, asks("chat"), **NATIVE)
+    await chunks_of(pipe, pro_question("chat"), **NATIVE)
     as_ever = sim.requests[-1].body
 
     assert (as_ever["store"], "background" in as_ever) == (False, False)
@@ -111,7 +111,9 @@ async def test_other_models_and_tasks_are_not_stored(
 ) -> None:
     """They are answered at once, and nothing of them is stored."""
     await chunks_of(pipe, chat("Hi"), **NATIVE)
-    await pipe.pipe({**asks("chat"), "stream": False}, __task__="title_generation")
+    await pipe.pipe(
+        {**pro_question("chat"), "stream": False}, __task__="title_generation"
+    )
 
     assert [request.body["store"] for request in sim.requests] == [False, False]
     assert not any("background" in request.body for request in sim.requests)
@@ -123,13 +125,13 @@ async def test_broken_connection_is_resumed_with_every_word_once(
     pipe: Pipe, sim: Simulator, fault: str
 ) -> None:
     """One status line each; the answer is whole, once, with its tokens."""
-    native = await chunks_of(pipe, asks(f"chat,{fault}"), **NATIVE)
-    plain = await chunks_of(pipe, asks(f"chat,{fault}"), **PLAIN)
+    native = await chunks_of(pipe, pro_question(f"chat,{fault}"), **NATIVE)
+    plain = await chunks_of(pipe, pro_question(f"chat,{fault}"), **PLAIN)
     texts = [_text_of(request.response or {}) for request in sim.requests]
 
     assert set(statuses(native)) == {LOST}
     assert strip_markers(grown(native)) in texts
-    assert said(plain) in texts
+    assert plain_text(plain) in texts
     for chunks in (native, plain):
         assert errors(chunks) == []
         assert usages(chunks)
@@ -148,7 +150,7 @@ async def test_complete_result_survives_a_broken_connection(
 ) -> None:
     """Who wants no stream is served; the server is streamed from where it may be."""
     pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro", ENABLE_STREAM=streams)
-    result = await result_of(pipe, asks("chat,drop=60"), **given)
+    result = await result_of(pipe, pro_question("chat,drop=60"), **given)
 
     assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
     assert "error" not in result
@@ -161,7 +163,7 @@ async def test_stop_cancels_the_response_at_the_server(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """The response is canceled at the server, not only left alone."""
-    answer: Any = await pipe.pipe(asks("chat,halt=60"), **NATIVE)
+    answer: Any = await pipe.pipe(pro_question("chat,halt=60"), **NATIVE)
     async with aclosing(answer) as chunks:
         async for chunk in chunks:
             if chunk.get("type") == "response.output_text.delta":
@@ -179,7 +181,7 @@ async def test_lost_rest_is_reported_and_the_text_stays(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What arrived stays, one sentence says what happened, the log has its id."""
-    chunks = await chunks_of(pipe, asks("chat,drop=60,gone"), **NATIVE)
+    chunks = await chunks_of(pipe, pro_question("chat,drop=60,gone"), **NATIVE)
 
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     [found] = errors(chunks)
@@ -191,7 +193,7 @@ async def test_lost_rest_is_reported_and_the_text_stays(
 @pytest.mark.asyncio
 async def test_reasoning_is_kept_over_a_break(pipe: Pipe, sim: Simulator) -> None:
     """The next turn begins with what was sent and received, byte for byte."""
-    first = await chunks_of(pipe, asks("chat,drop=60"), **NATIVE)
+    first = await chunks_of(pipe, pro_question("chat,drop=60"), **NATIVE)
     received = [
         strip_for_replay(item) for item in (sim.requests[-1].response or {})["output"]
     ]

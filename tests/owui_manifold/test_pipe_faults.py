@@ -17,8 +17,8 @@ from calls.outcomes import (
     errors,
     grown,
     host_events,
+    plain_text,
     result_of,
-    said,
     split_id,
     statuses,
     usages,
@@ -67,7 +67,7 @@ async def test_broken_answer_keeps_its_text(
     plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
 
     assert strip_markers(grown(native)).startswith("This is turn 1.")
-    assert said(plain).startswith("This is turn 1.")
+    assert plain_text(plain).startswith("This is turn 1.")
     for chunks in (native, plain):
         [found] = errors(chunks)
         told, error_id = split_id(found)
@@ -306,7 +306,7 @@ async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) 
     result = await result_of(pipe, body, **NATIVE)
 
     assert not [chunk for chunk in chunks if "event" in chunk]
-    assert said(chunks).startswith("This is turn 1.")
+    assert plain_text(chunks).startswith("This is turn 1.")
     assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
 
 

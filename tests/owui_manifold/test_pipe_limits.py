@@ -35,7 +35,7 @@ async def asked(
     return chunks
 
 
-def said(*texts: str) -> list[Json]:
+def alternating_messages(*texts: str) -> list[Json]:
     """Messages of the user and of the assistant in turn."""
     messages: list[Json] = chat(*texts)["messages"]
     return messages
@@ -60,7 +60,10 @@ async def test_oversized_call_is_sent_as_text(
         {"role": "tool", "tool_call_id": "call_1", "content": "Saved."},
     ]
 
-    chunks = await asked(pipe, [*said("Save it."), *turn, *said("And now?")])
+    chunks = await asked(
+        pipe,
+        [*alternating_messages("Save it."), *turn, *alternating_messages("And now?")],
+    )
 
     assert [status for status, _ in sent(sim)] == [400, 200]
     assert statuses(chunks) == ["One earlier function call was sent as plain text."]
@@ -74,8 +77,8 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
     texts = [f"Text {number}." for number in range(8_601)]
     system = {"role": "system", "content": "Be brief."}
 
-    first = await asked(pipe, [system, *said(*texts)])
-    more = said(*texts, stored(first), "And now?")
+    first = await asked(pipe, [system, *alternating_messages(*texts)])
+    more = alternating_messages(*texts, stored(first), "And now?")
     await asked(pipe, [system, *more], "m-2")
 
     assert [status for status, _ in sent(sim)] == [200, 200]
@@ -93,7 +96,7 @@ async def test_refused_kept_items_are_left_out_for_good(
 ) -> None:
     """Once they are refused they are left out for good."""
     pipe.valves = valves_for(sim)
-    first = await asked(pipe, said("Hi"), "m-1", MODEL)
+    first = await asked(pipe, alternating_messages("Hi"), "m-1", MODEL)
     sign = ChatKeys(SERVER_SECRET, "user-1", "chat-1").sign
     [(ulid, record)] = read_records(host.kept, sign).items()
     searched = [
@@ -110,8 +113,10 @@ async def test_refused_kept_items_are_left_out_for_good(
     row[message_key("m-1")] = write_records({ulid: record}, sign)
     texts = ("Hi", stored(first), "And now?")
 
-    second = await asked(pipe, said(*texts), "m-2", MODEL)
-    third = await asked(pipe, said(*texts, stored(second), "Go on."), "m-3", MODEL)
+    second = await asked(pipe, alternating_messages(*texts), "m-2", MODEL)
+    third = await asked(
+        pipe, alternating_messages(*texts, stored(second), "Go on."), "m-3", MODEL
+    )
 
     assert sent(sim) == [(200, 1), (400, 17_004), (200, 3), (200, 6)]
     assert (statuses(second), statuses(third)) == ([WORDS_ALONE], [])

@@ -187,7 +187,7 @@ async def unverified(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]
         yield simulator
 
 
-def asks(sim: Simulator) -> list[tuple[bool, bool]]:
+def wishes_of_requests(sim: Simulator) -> list[tuple[bool, bool]]:
     """Whether each request asked for a summary, and for a stream."""
     return [
         ("summary" in request.body.get("reasoning", {}), "stream" in request.body)
@@ -233,7 +233,7 @@ async def test_second_call_does_not_ask_for_what_was_refused(
     assert answered(second)
     assert statuses(first) == lines
     assert statuses(second) == []
-    assert asks(unverified) == requests
+    assert wishes_of_requests(unverified) == requests
 
 
 async def test_lessons_are_for_one_key_of_one_pipe(
@@ -252,7 +252,9 @@ async def test_lessons_are_for_one_key_of_one_pipe(
 
     await other._connections.close()
     half = len(unverified.requests) // 2
-    assert [asks(unverified)[place] for place in (0, half)] == [(True, True)] * 2
+    assert [wishes_of_requests(unverified)[place] for place in (0, half)] == [
+        (True, True)
+    ] * 2
 
 
 async def test_administrator_who_disabled_both_is_never_refused(
@@ -345,7 +347,7 @@ async def test_lessons_are_for_one_model(pipe: Pipe, unverified: Simulator) -> N
 
     await chunks_of(pipe, chat("Hi", model=OLD), **answering("m-2"))
 
-    assert asks(unverified)[0] == (True, True)
+    assert wishes_of_requests(unverified)[0] == (True, True)
 
 
 @pytest.mark.parametrize("model", [f"{OLD}-high", "my_pipe.gpt-6.1-sol-pro-low"])

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, chunks_of, closings, grown, result_of, said, usages
+from calls.outcomes import (
+    NATIVE,
+    chunks_of,
+    closings,
+    grown,
+    plain_text,
+    result_of,
+    usages,
+)
 from calls.sample import IDS, USER, chat
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
@@ -124,4 +132,4 @@ async def test_user_chooses_the_service_tier_where_allowed(
 async def test_a_plain_caller_gets_no_status(pipe: Pipe) -> None:
     """It has nowhere to show one."""
     chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__={})
-    assert "Finished" not in said(chunks)
+    assert "Finished" not in plain_text(chunks)

@@ -10,16 +10,16 @@ from openai_responses.transport.stream import TextDelta
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
     """Return `events` with neighboring growth of one text as one event."""
     out: list[RunEvent] = []
-    for place, neighbors in groupby(events, _place):
-        if place is None:
+    for key, neighbors in groupby(events, _text_key):
+        if key is None:
             out += neighbors
         else:
             texts = [event.text for event in neighbors if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place, "".join(texts)))
+            out.append(TextDelta(*key, "".join(texts)))
     return out
 
 
-def _place(event: RunEvent) -> tuple[int, str, int] | None:
+def _text_key(event: RunEvent) -> tuple[int, str, int] | None:
     """Return what tells one growing text from another; None for all other events."""
     return (
         (event.output_index, event.kind, event.part)

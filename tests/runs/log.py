@@ -25,6 +25,12 @@ def log_of(events: Iterable[RunEvent]) -> list[str]:
     return [_line(event) for event in events]
 
 
+def answer_text(events: Iterable[RunEvent]) -> str:
+    """Return the text of an answer."""
+    deltas = [event for event in events if isinstance(event, TextDelta)]
+    return "".join(delta.text for delta in deltas if delta.kind == "text")
+
+
 def _line(event: RunEvent) -> str:
     match event:
         case ItemAdded(index, item):

@@ -15,7 +15,7 @@ from strategies.thoughts import ThoughtFilter
 Shown = tuple[str, str]
 
 
-def said(text: str) -> Shown:
+def text_part(text: str) -> Shown:
     """A part of the answer."""
     return "text", text
 
@@ -60,18 +60,22 @@ def parts_of(pieces: Sequence[str]) -> list[Shown]:
 
 
 CASES = {
-    "Answer.": [said("Answer.")],
-    "<think>Plan.</think>Answer.": [thought("Plan."), said("Answer.")],
-    "One <think>two</think> three": [said("One "), thought("two"), said("three")],
-    "<think>a</think><think>b</think>c": [thought("ab"), said("c")],
-    "<THINK>a</Think>b": [thought("a"), said("b")],
+    "Answer.": [text_part("Answer.")],
+    "<think>Plan.</think>Answer.": [thought("Plan."), text_part("Answer.")],
+    "One <think>two</think> three": [
+        text_part("One "),
+        thought("two"),
+        text_part("three"),
+    ],
+    "<think>a</think><think>b</think>c": [thought("ab"), text_part("c")],
+    "<THINK>a</Think>b": [thought("a"), text_part("b")],
     "<think>never closed": [thought("never closed")],
-    "a</think>b": [said("ab")],
-    "<think>a<think>b</think>c": [thought("ab"), said("c")],
+    "a</think>b": [text_part("ab")],
+    "<think>a<think>b</think>c": [thought("ab"), text_part("c")],
     "<think></think>": [],
-    "1 < 2 <thi": [said("1 < 2 <thi")],
-    "<thinker> and </thin>": [said("<thinker> and </thin>")],
-    "Write `<think>` and `</think>`.": [said("Write `<think>` and `</think>`.")],
+    "1 < 2 <thi": [text_part("1 < 2 <thi")],
+    "<thinker> and </thin>": [text_part("<thinker> and </thin>")],
+    "Write `<think>` and `</think>`.": [text_part("Write `<think>` and `</think>`.")],
     "": [],
 }
 
@@ -94,9 +98,9 @@ def test_text_is_not_held_back_longer_than_a_tag_could_begin() -> None:
     """What waits is shorter than a tag."""
     reading = Reading()
 
-    assert reading.feed("Fine <") == [said("Fine ")]
-    assert reading.feed("b> <thin") == [said("<b> ")]
-    assert reading.feed("g>") == [said("<thing>")]
+    assert reading.feed("Fine <") == [text_part("Fine ")]
+    assert reading.feed("b> <thin") == [text_part("<b> ")]
+    assert reading.feed("g>") == [text_part("<thing>")]
     assert reading.end() == []
 
 

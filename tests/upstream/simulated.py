@@ -16,7 +16,7 @@ KEY = "sk-simulator-1"
 
 
 @dataclass
-class Heard:
+class SimulatorReply:
     """What came back for one request."""
 
     status: int
@@ -68,7 +68,9 @@ class Client:
         """Return a body that is valid unless ``more`` makes it otherwise."""
         return {"model": self.model, "input": said, "store": False, **more}
 
-    async def post(self, body: Any, key: str | None = KEY, **headers: str) -> Heard:
+    async def post(
+        self, body: Any, key: str | None = KEY, **headers: str
+    ) -> SimulatorReply:
         """Send a body and read the whole answer."""
         sent = {**self.headers, **headers}
         if key is not None:
@@ -76,7 +78,9 @@ class Client:
         sent["Content-Type"] = "application/json"
         raw = io.BytesIO(json.dumps(body).encode())
         async with self.session.post(self.url, data=raw, headers=sent) as answer:
-            return Heard(answer.status, dict(answer.headers), await answer.read())
+            return SimulatorReply(
+                answer.status, dict(answer.headers), await answer.read()
+            )
 
     def open_stream(
         self, said: Any = "Hello", **more: Any
@@ -86,30 +90,32 @@ class Client:
         sent = {"Authorization": f"Bearer {KEY}"}
         return self.session.post(self.url, json=body, headers=sent)
 
-    async def get(self, id: str, key: str = KEY, **query: str) -> Heard:
+    async def get(self, id: str, key: str = KEY, **query: str) -> SimulatorReply:
         """Ask for a stored response."""
         return await self._look_up("GET", id, key, query)
 
-    async def cancel(self, id: str, key: str = KEY) -> Heard:
+    async def cancel(self, id: str, key: str = KEY) -> SimulatorReply:
         """Stop a background response."""
         return await self._look_up("POST", f"{id}/cancel", key, {})
 
     async def _look_up(
         self, method: str, path: str, key: str, query: dict[str, str]
-    ) -> Heard:
+    ) -> SimulatorReply:
         url = f"{self.url}/{path}"
         sent = {"Authorization": f"Bearer {key}"}
         asked = self.session.request(method, url, params=query, headers=sent)
         async with asked as answer:
-            return Heard(answer.status, dict(answer.headers), await answer.read())
+            return SimulatorReply(
+                answer.status, dict(answer.headers), await answer.read()
+            )
 
-    async def ask(self, said: Any = "Hello", **more: Any) -> Heard:
+    async def ask(self, said: Any = "Hello", **more: Any) -> SimulatorReply:
         """Send a valid body and expect it to be accepted."""
         reply = await self.post(self.body(said, **more))
         assert reply.status == 200, reply.raw
         return reply
 
-    async def stream(self, said: Any = "Hello", **more: Any) -> Heard:
+    async def stream(self, said: Any = "Hello", **more: Any) -> SimulatorReply:
         """Send a valid body and read the stream."""
         return await self.ask(said, stream=True, **more)
 

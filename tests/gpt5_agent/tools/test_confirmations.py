@@ -32,7 +32,7 @@ def asked(*found: Item, **more: Any) -> tuple[Json, list[Json]]:
     return message, json.loads(question["arguments"])["questions"]
 
 
-def told(message: Json, content: object) -> Json:
+def host_result(message: Json, content: object) -> Json:
     """What the host returns for a question."""
     [tool_call] = message["tool_calls"]
     text = content if isinstance(content, str) else json.dumps(content)
@@ -43,7 +43,9 @@ def given(answer: object, status: str = "answered") -> str | None:
     """What an answer to the question about the call comes to."""
     message, [question] = asked(CALL)
     content = {"status": status, "answers": {question["id"]: answer}}
-    return read_confirmations([message, told(message, content)]).get(question["id"])
+    return read_confirmations([message, host_result(message, content)]).get(
+        question["id"]
+    )
 
 
 ALLOWED = {"type": "option", "option_index": 0, "label": "Allow", "description": ""}
@@ -92,7 +94,7 @@ def test_question_that_was_not_answered_is_a_no(content: object) -> None:
     """Timeouts, rejections, errors, nonsense."""
     message, [question] = asked(CALL)
 
-    assert read_confirmations([message, told(message, content)]) == {
+    assert read_confirmations([message, host_result(message, content)]) == {
         question["id"]: "deny"
     }
 
@@ -253,6 +255,6 @@ def test_questions_are_taken_out_of_the_chat() -> None:
         {"role": "assistant", "content": "x", "tool_calls": None},
     ]
 
-    left = drop_question_calls([both, told(message, "no"), *rest])
+    left = drop_question_calls([both, host_result(message, "no"), *rest])
 
     assert left == [{**message, "tool_calls": [own]}, *rest]

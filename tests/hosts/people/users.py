@@ -139,7 +139,7 @@ class User(Client):
 
     async def complete(self, model: str, text: str, **extra: Any) -> str:
         """The text of a whole answer."""
-        answer = await self.completion(model, [_said(text)], **extra)
+        answer = await self.completion(model, [_user_message(text)], **extra)
         content: str = answer["choices"][0]["message"]["content"]
         return content
 
@@ -153,7 +153,7 @@ class User(Client):
         self, model: str, messages: str | list[Json], **extra: Any
     ) -> AsyncIterator[Json]:
         """The chunks of a streamed answer."""
-        asked = [_said(messages)] if isinstance(messages, str) else messages
+        asked = [_user_message(messages)] if isinstance(messages, str) else messages
         body = {"model": model, "messages": asked, "stream": True, **extra}
         return self.stream(COMPLETIONS, body)
 
@@ -200,7 +200,7 @@ class User(Client):
         return row
 
 
-def _said(text: str) -> Json:
+def _user_message(text: str) -> Json:
     return {"role": "user", "content": text}
 
 

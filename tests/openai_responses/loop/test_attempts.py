@@ -57,7 +57,7 @@ async def events_of(tried: Attempts) -> list[RunEvent]:
     return [event for event in events if not isinstance(event, ModelAnswer)]
 
 
-async def told(
+async def reported(
     connections: Connections, answer: Answerer, within: Limits = AT_ONCE
 ) -> tuple[list[str], Attempts]:
     """Return what an attempt tells, with the error that ended it, and the attempt."""
@@ -71,7 +71,7 @@ async def told(
 
 async def test_whole_answer(connections: Connections) -> None:
     """It is told, and the turn knows how it ended."""
-    log, tried = await told(connections, streaming(HELLO))
+    log, tried = await reported(connections, streaming(HELLO))
     assert log == [*HELLO_LOG, "turn completed"]
     assert tried.ending.kind == "completed"
     assert tried.response.usage
@@ -92,7 +92,7 @@ async def test_attempt_that_fails(
     connections: Connections, answer: Answerer, last: str, count: int
 ) -> None:
     """It raises; the turn knows whether an event had arrived."""
-    log, tried = await told(connections, answer, limits(first_event=0.1, idle=0.1))
+    log, tried = await reported(connections, answer, limits(first_event=0.1, idle=0.1))
     assert log == [last]
     assert tried.response.ending is None
     assert tried.response.event_count == count
@@ -102,7 +102,7 @@ async def test_break_behind_many_events(connections: Connections) -> None:
     """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
     text = wire.on_the_wire(*wire.message(*pieces)[:-3])
-    log, _ = await told(connections, breaking(text), Limits(join_seconds=0.05))
+    log, _ = await reported(connections, breaking(text), Limits(join_seconds=0.05))
     shown = "".join(line.partition(": ")[2] for line in log[1:-1])
     assert shown == "".join(pieces)
     assert log[-1] == "ConnectionFailed"
@@ -114,7 +114,7 @@ async def test_request_id(connections: Connections) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(body=HELLO, content_type="text/event-stream", headers=NAMED)
 
-    _, tried = await told(connections, answer)
+    _, tried = await reported(connections, answer)
     assert tried.trace.request_id == "req_1"
 
 

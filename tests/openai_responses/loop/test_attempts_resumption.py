@@ -49,7 +49,7 @@ def background(said: str, stream: bool = True) -> ResponsesRequest:
     return asking(said, stream).model_copy(update=update)
 
 
-def told(events: list[RunEvent]) -> list[RunEvent]:
+def shown_events(events: list[RunEvent]) -> list[RunEvent]:
     """Return what was shown of the answer, whatever was noted in between."""
     return joined([event for event in events if not isinstance(event, Status)])
 
@@ -73,7 +73,7 @@ async def whole_answer(connections: Connections, sim: Simulator) -> list[str]:
     events = await report(connections, simulated(sim), background("sim:chat"), PATIENT)
     sim.forget()
     assert notes_of(events) == []
-    return log_of(told(events))
+    return log_of(shown_events(events))
 
 
 async def test_a_connection_that_holds(
@@ -96,7 +96,7 @@ async def test_a_connection_that_breaks(
     expected = await whole_answer(connections, sim)
     request = background(f"sim:chat,{fault}={place}")
     events = await report(connections, simulated(sim), request, PATIENT)
-    assert _same(log_of(told(events)), expected)
+    assert _same(log_of(shown_events(events)), expected)
     assert notes_of(events) == [LOST]
     assert asked_for(sim.requests) == ["post", f"after {place - 1}"]
     assert any(map(has_encrypted_reasoning, end_of(events).output))
@@ -149,7 +149,7 @@ async def test_events_that_come_again(connections: Connections) -> None:
     undisturbed = streaming(stream)
     async with Upstream(undisturbed) as upstream:
         plain = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
-    assert log_of(told(events)) == log_of(told(plain))
+    assert log_of(shown_events(events)) == log_of(shown_events(plain))
 
 
 def _transcript(name: str) -> bytes:
@@ -173,7 +173,7 @@ async def test_a_stream_that_is_too_old(
     request = background("sim:chat,drop=60,aged,halt=70,asks=5")
     events = await report(connections, simulated(sim), request, PATIENT)
     assert asked_for(sim.requests) == ["post", "after 59", *["ask"] * 5]
-    assert _same(log_of(told(events)), expected)
+    assert _same(log_of(shown_events(events)), expected)
     assert any(map(has_encrypted_reasoning, end_of(events).output))
 
 

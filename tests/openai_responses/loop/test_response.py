@@ -22,14 +22,14 @@ from runs.log import log_of
 from upstream import wire
 
 
-def told(turn: ResponseState, *events: wire.Event) -> list[RunEvent]:
+def reported(turn: ResponseState, *events: wire.Event) -> list[RunEvent]:
     """Return what a turn reports for these events, one after the other."""
     return [told for event in events for told in turn.feed(wire.parsed(event))]
 
 
 def log(*events: wire.Event) -> list[str]:
     """Return what a fresh turn reports, as lines."""
-    return log_of(told(ResponseState(), *events))
+    return log_of(reported(ResponseState(), *events))
 
 
 def test_text() -> None:
@@ -72,7 +72,7 @@ def test_raw_reasoning() -> None:
 def test_encrypted_content_of_the_end() -> None:
     """It is taken from the item that ended, not from the one announced."""
     turn = ResponseState()
-    begun, ended = told(turn, *wire.reasoning(sealed="all of it"))
+    begun, ended = reported(turn, *wire.reasoning(sealed="all of it"))
     assert isinstance(begun, ItemAdded)
     assert begun.item["encrypted_content"] == "all"
     assert isinstance(ended, ItemDone)
@@ -84,7 +84,7 @@ def test_encrypted_content_of_the_snapshot_is_not_taken() -> None:
     """An item that ended is not replaced by what the last snapshot says of it."""
     turn = ResponseState()
     other = wire.reasoning_item(sealed="another")
-    told(turn, *wire.reasoning(sealed="all of it"), wire.completed(other))
+    reported(turn, *wire.reasoning(sealed="all of it"), wire.completed(other))
     assert [item["encrypted_content"] for item in turn.output] == ["all of it"]
 
 
@@ -92,7 +92,7 @@ def test_ended_items_are_the_wires_own() -> None:
     """What nobody knows of an item is kept, in its order."""
     item: Item = {"zeta": None, "type": "program", "alpha": {"b": [1]}, "id": "x"}
     turn = ResponseState()
-    told(turn, wire.done(item))
+    reported(turn, wire.done(item))
     assert turn.output == [item]
     assert list(turn.output[0]) == ["zeta", "type", "alpha", "id"]
 
@@ -132,7 +132,7 @@ def test_contradicting_delta(whole: str) -> None:
     """The whole text counts; what was shown is not shown again."""
     turn = ResponseState()
     item = wire.message_item(whole)
-    events = told(
+    events = reported(
         turn,
         wire.added(wire.message_item()),
         wire.text_delta("Hello"),
@@ -181,7 +181,7 @@ def test_interleaved_calls() -> None:
     one = wire.function_call("look", '{"a":', "1}", at=0)
     two = wire.function_call("find", '{"b":', "2}", at=1)
     turn = ResponseState()
-    events = told(
+    events = reported(
         turn, *(event for pair in zip(one, two, strict=True) for event in pair)
     )
     assert log_of(events) == [
@@ -226,12 +226,12 @@ def test_citations_and_sketches_of_an_open_item_are_told() -> None:
     item = wire.message_item("Rain.")
     turn = ResponseState(7)
 
-    assert told(turn, cited, drawn) == []
-    assert told(turn, wire.added(item), cited, drawn)[1:] == [
+    assert reported(turn, cited, drawn) == []
+    assert reported(turn, wire.added(item), cited, drawn)[1:] == [
         AnnotationAdded(7, note),
         PartialImage(7, "aGk=", "png"),
     ]
-    assert told(turn, wire.done(item), cited, drawn)[-1] == ItemDone(7, item)
+    assert reported(turn, wire.done(item), cited, drawn)[-1] == ItemDone(7, item)
 
 
 @pytest.mark.parametrize(
@@ -256,8 +256,8 @@ def test_call_that_grows_before_it_is_announced() -> None:
     """Nothing is shown without a name, and nothing is lost."""
     announced, first, *rest = wire.function_call("look", '{"a":', "1}")
     turn = ResponseState()
-    assert told(turn, first) == []
-    events = told(turn, announced, *rest)
+    assert reported(turn, first) == []
+    events = reported(turn, announced, *rest)
     assert log_of(events)[:3] == [
         "0 started function_call",
         '0 arguments 0: {"a":',
@@ -292,10 +292,10 @@ def test_call_that_is_never_announced(end: Any) -> None:
 def test_message_that_is_never_announced(events: wire.Events, shown: list[str]) -> None:
     """What it says is shown at once, as a message; no last event is needed."""
     turn = ResponseState()
-    started, *grown = told(turn, *events)
+    started, *grown = reported(turn, *events)
     assert log_of([started]) == ["0 started message"]
     assert [event.text for event in grown if isinstance(event, TextDelta)] == shown
-    assert [type(event) for event in told(turn, wire.completed())] == [ResponseDone]
+    assert [type(event) for event in reported(turn, wire.completed())] == [ResponseDone]
     assert turn.output == []
 
 
@@ -345,7 +345,7 @@ def test_call_ids_that_earlier_responses_used(
         ended["item"]["call_id"] = call_id
         groups.append([begun, *grown, ended])
 
-    events = told(state, *wire.whole_stream(*groups))
+    events = reported(state, *wire.whole_stream(*groups))
 
     begun_ids = [
         event.item["call_id"] for event in events if isinstance(event, ItemAdded)
@@ -361,7 +361,7 @@ def test_call_ids_that_earlier_responses_used(
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
     turn = ResponseState()
-    events = told(turn, wire.function_call("look", "{}")[1], wire.completed())
+    events = reported(turn, wire.function_call("look", "{}")[1], wire.completed())
     assert log_of(events) == ["turn completed"]
 
 
@@ -369,7 +369,7 @@ def test_events_that_mean_nothing() -> None:
     """Keepalive, progress and events of tomorrow say nothing."""
     turn = ResponseState()
     names = ("keepalive", "response.in_progress", "response.aura.delta")
-    assert told(turn, wire.created(), *({"type": name} for name in names)) == []
+    assert reported(turn, wire.created(), *({"type": name} for name in names)) == []
     assert (turn.ending, turn.usage, turn.output) == (None, None, [])
     assert turn.event_count == 4
 
@@ -390,7 +390,7 @@ def test_incomplete(reason: str) -> None:
     """The reason is the ending's code; what arrived stays."""
     turn = ResponseState()
     ended = wire.ended("incomplete", incomplete_details={"reason": reason})
-    events = told(turn, *wire.message("Hel"), ended)
+    events = reported(turn, *wire.message("Hel"), ended)
     assert turn.ending
     assert (turn.ending.kind, turn.ending.code) == ("incomplete", reason)
     assert events[-1] == ResponseDone("incomplete")
@@ -401,7 +401,7 @@ def test_incomplete(reason: str) -> None:
 def test_incomplete_without_a_reason(details: object) -> None:
     """There is a sentence all the same."""
     turn = ResponseState()
-    told(turn, wire.ended("incomplete", incomplete_details=details))
+    reported(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
     assert turn.ending.code is None
     assert (
@@ -414,7 +414,7 @@ def test_failed() -> None:
     turn = ResponseState()
     error = {"code": "server_error", "message": "Sorry!"}
     lines = log_of(
-        told(turn, *wire.message("Hel")[:3], wire.ended("failed", error=error))
+        reported(turn, *wire.message("Hel")[:3], wire.ended("failed", error=error))
     )
     assert lines == ["0 started message", "0 text 0: Hel", "turn failed"]
     assert turn.ending
@@ -426,7 +426,7 @@ def test_failed() -> None:
 def test_error(shape: Any) -> None:
     """Both shapes end the turn alike, without a response."""
     turn = ResponseState()
-    lines = log_of(told(turn, *wire.message("Hel")[:3], shape("server_error")))
+    lines = log_of(reported(turn, *wire.message("Hel")[:3], shape("server_error")))
     assert lines == ["0 started message", "0 text 0: Hel"]
     assert turn.ending
     assert (turn.ending.kind, turn.ending.code) == ("error", "server_error")
@@ -437,7 +437,7 @@ def test_items_of_the_snapshot_alone() -> None:
     """Items that were never sent as done are taken from the last snapshot."""
     turn = ResponseState()
     call = wire.call_item("look", "{}", at=1)
-    events = told(
+    events = reported(
         turn,
         *wire.message("Hello")[:3],
         wire.completed(wire.message_item("Hello"), call),
@@ -458,14 +458,14 @@ def test_items_of_the_snapshot_alone() -> None:
 def test_snapshot_of_another_server(output: object) -> None:
     """An output that is none costs nothing."""
     turn = ResponseState()
-    told(turn, {"type": "response.completed", "response": {"output": output}})
+    reported(turn, {"type": "response.completed", "response": {"output": output}})
     assert (turn.ending, turn.output, turn.usage) == (COMPLETED, [], None)
 
 
 def test_usage() -> None:
     """It is read from the last snapshot."""
     turn = ResponseState()
-    *_, ended = told(turn, wire.completed())
+    *_, ended = reported(turn, wire.completed())
     assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
     assert ended == ResponseDone("completed")
 
@@ -475,7 +475,7 @@ def test_odd_indexes(index: int | None) -> None:
     """Items are numbered as they come: a run counts its calls and outputs on."""
     turn = ResponseState()
     events = [{**event, "output_index": index} for event in wire.message("Hi")]
-    assert log_of(told(turn, *events)) == [
+    assert log_of(reported(turn, *events)) == [
         "0 started message",
         "0 text 0: Hi",
         "0 ended message",
@@ -489,7 +489,7 @@ def test_items_of_one_index() -> None:
     two = wire.function_call("find", '{"b":2}', at=2)
     mixed = [event for pair in zip(one, two, strict=True) for event in pair]
     turn = ResponseState()
-    told(turn, *({**event, "output_index": 0} for event in mixed))
+    reported(turn, *({**event, "output_index": 0} for event in mixed))
     assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
 
 
@@ -519,7 +519,7 @@ def test_other_ids_at_each_event() -> None:
     output[:] = [{**item, "id": f"z_{item['id']}"} for item in output]
     output[1]["call_id"] = "call_other"
     turn = ResponseState()
-    assert log_of(told(turn, *events)) == [
+    assert log_of(reported(turn, *events)) == [
         "0 started message",
         "0 text 0: One",
         "0 ended message",
@@ -548,7 +548,7 @@ def test_snapshot_of_many_unknown_items_is_matched_in_linear_time() -> None:
         for at in range(many)
     ]
     began = time.process_time()
-    told(turn, wire.completed(*again))
+    reported(turn, wire.completed(*again))
     assert time.process_time() - began < 5
     assert len(turn.output) == many
 
@@ -557,13 +557,13 @@ def test_output_in_the_order_of_the_api() -> None:
     """Items that end out of order stay in the order in which they began."""
     turn = ResponseState()
     (first, *one), (second, *two) = wire.message("a", at=0), wire.message("b", at=1)
-    told(turn, first, second, *two, *one)
+    reported(turn, first, second, *two, *one)
     assert [item["id"] for item in turn.output] == ["msg_0", "msg_1"]
 
 
 def test_indexes_go_on_after_earlier_turns() -> None:
     """A later turn counts from where the one before it stopped."""
-    events = told(
+    events = reported(
         ResponseState(first_index=5), *wire.whole_stream(wire.message("Hi", at=0))
     )
     assert log_of(events)[:3] == [
@@ -578,8 +578,8 @@ def test_events_of_an_ended_item(late: int) -> None:
     """An item that ended neither grows nor starts again."""
     events = wire.message("Hello")
     turn = ResponseState()
-    told(turn, *events)
-    assert told(turn, events[late]) == []
+    reported(turn, *events)
+    assert reported(turn, events[late]) == []
     assert len(turn.output) == 1
 
 
@@ -602,10 +602,10 @@ def test_item_announced_twice() -> None:
 def test_events_after_the_end(last: wire.Event) -> None:
     """What follows the end of the response changes nothing, not even its ending."""
     turn = ResponseState()
-    told(turn, *wire.message("Hello"), last)
+    reported(turn, *wire.message("Hello"), last)
     ending, usage = turn.ending, turn.usage
     late = [*wire.message("More", at=1), wire.completed(), wire.error_nested("late")]
-    assert told(turn, *late) == []
+    assert reported(turn, *late) == []
     assert (turn.ending, turn.usage, len(turn.output)) == (ending, usage, 1)
 
 
@@ -634,7 +634,7 @@ def test_stream_that_is_refused_with_two_events(
 ) -> None:
     """The first reason counts, and the tokens are counted in either order."""
     turn = ResponseState()
-    events = told(turn, wire.created(), *wire.message("Hello"), first, second)
+    events = reported(turn, wire.created(), *wire.message("Hello"), first, second)
     assert log_of(events)[-1] == "turn failed"
     assert turn.ending == ending_of_failure("failed", turn.trace.error)
     assert turn.refusal == turn.trace.error
@@ -647,7 +647,7 @@ def test_notice_in_the_second_event() -> None:
     """It explains the reason of the first."""
     turn = ResponseState()
     error = {"code": "odd", "message": "No.", **NOTICE}
-    told(turn, wire.error_nested("odd"), wire.ended("failed", error=error))
+    reported(turn, wire.error_nested("odd"), wire.ended("failed", error=error))
     assert turn.trace.error.notice.explanation == "It read keys."
 
 
@@ -655,8 +655,8 @@ def test_notice_in_the_second_event() -> None:
 def test_error_event_is_a_refusal(error: wire.Event) -> None:
     """As the only event as well as after others; it is an ending, too."""
     turn, later = ResponseState(), ResponseState()
-    told(turn, error)
-    told(later, wire.created(), error)
+    reported(turn, error)
+    reported(later, wire.created(), error)
     assert turn.refusal
     assert turn.refusal.code == "odd"
     assert later.refusal == turn.refusal
@@ -668,7 +668,7 @@ def test_error_event_is_a_refusal(error: wire.Event) -> None:
 def test_failed_response_is_a_refusal(status: str) -> None:
     """No other ending is one."""
     turn = ResponseState()
-    told(turn, wire.ended(status, error={"code": "server_error", "message": "x"}))
+    reported(turn, wire.ended(status, error={"code": "server_error", "message": "x"}))
     assert (turn.refusal is not None) == (status == "failed")
 
 
@@ -683,8 +683,8 @@ STREAM = wire.whole_stream(
 def test_json_answer_is_the_last_snapshot() -> None:
     """An answer that was not streamed gives the same items and the same texts."""
     streamed, whole = ResponseState(), ResponseState()
-    from_stream = joined(told(streamed, *STREAM))
-    from_json = told(whole, STREAM[-1])
+    from_stream = joined(reported(streamed, *STREAM))
+    from_json = reported(whole, STREAM[-1])
     assert whole.output == streamed.output
     assert (whole.ending, whole.usage) == (streamed.ending, streamed.usage)
     grown = [event for event in from_stream if isinstance(event, TextDelta)]
@@ -737,7 +737,7 @@ def test_what_the_api_left_out_is_counted(
     [*_, end] = wire.whole_stream(wire.message("Hi"))
     end["response"]["input_transformations"] = told_by_api
 
-    told(turn, end)
+    reported(turn, end)
 
     assert turn.trace.removed == counted
 

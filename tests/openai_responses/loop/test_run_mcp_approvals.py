@@ -13,8 +13,9 @@ from openai_responses.loop.tools import Approval, Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from openai_responses.transport.stream import ItemAdded, ItemDone
 from runs.against_server import asking, end_of, limits, simulated
+from runs.log import answer_text
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
 
@@ -108,13 +109,6 @@ def answer_to(request: Item, reason: str | None = None) -> Item:
     return told if reason is None else {**told, "reason": reason}
 
 
-def said(events: list[RunEvent]) -> str:
-    """The text of a run."""
-    return "".join(
-        e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"
-    )
-
-
 async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) -> None:
     """The person sees the name, the arguments; the API makes the call and goes on."""
     person = Person(True)
@@ -126,7 +120,7 @@ async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) 
     first, second = inputs(sim)
     asked = received(sim, 0)
     assert second == [*first, *asked, answer_to(request_in(asked))]
-    assert said(events) == "1 of the calls were made. It said: 12:00."
+    assert answer_text(events) == "1 of the calls were made. It said: 12:00."
     assert not end_of(events).ending.is_failure
     assert not [event for event in events if isinstance(event, ToolOutput)]
 
@@ -140,7 +134,7 @@ async def test_a_call_that_is_not_allowed(
 
     asked = received(sim, 0)
     assert inputs(sim)[1][-1] == answer_to(request_in(asked), NO)
-    assert said(events) == "0 of the calls were made. I go on without."
+    assert answer_text(events) == "0 of the calls were made. I go on without."
     call, output = refused_pair(request_in(asked), NO)
     [answered] = [event for event in events if isinstance(event, ToolOutput)]
     assert answered.failed
@@ -223,7 +217,7 @@ async def test_several_questions_beside_a_call(
     sent = inputs(sim)[1][len(inputs(sim)[0]) + len(asked) :]
     assert sent[:2] == [answer_to(yes), answer_to(refused, no)]
     assert [item["type"] for item in sent[2:]] == ["function_call_output"]
-    assert said(events) == "1 of the calls were made. It said: 12:00."
+    assert answer_text(events) == "1 of the calls were made. It said: 12:00."
 
 
 async def test_what_is_over_is_not_sent_again(
@@ -253,7 +247,7 @@ async def test_a_call_made_in_the_run_is_read_by_its_next_turn(
     request = offering("sim:mcp-then-tool")
     events = await events_of(connections, sim, request, toolset_for(None))
 
-    assert said(events) == "They said: 12:00 | Rain in Zürich."
+    assert answer_text(events) == "They said: 12:00 | Rain in Zürich."
     [made] = [i for i in end_of(events).output if i["type"] == "mcp_call"]
     pair = replay_items(made)
     sent = inputs(sim)[1]

@@ -27,22 +27,22 @@ PIXEL = (
 )
 
 
-def said(role: str, kind: str, **part: Any) -> dict[str, Any]:
+def message_with(role: str, kind: str, **part: Any) -> dict[str, Any]:
     """A message with one part."""
     content = [{"type": kind, **part}]
     return {"type": "message", "role": role, "content": content}
 
 
 CHAT = [
-    said("user", "input_text", text="one"),
+    message_with("user", "input_text", text="one"),
     {
         "type": "web_search_call",
         "id": "ws_1234567",
         "status": "completed",
         "action": {"type": "search", "query": "x"},
     },
-    said("assistant", "output_text", text="first", annotations=[]),
-    said("user", "input_text", text="two"),
+    message_with("assistant", "output_text", text="first", annotations=[]),
+    message_with("user", "input_text", text="two"),
     {
         "type": "function_call",
         "call_id": "call_12345",
@@ -50,10 +50,10 @@ CHAT = [
         "arguments": "{}",
     },
     {"type": "function_call_output", "call_id": "call_12345", "output": "sun"},
-    said("assistant", "output_text", text="second", annotations=[]),
-    said("user", "input_image", image_url=PIXEL, detail="auto"),
-    said("assistant", "output_text", text="third", annotations=[]),
-    said("user", "input_text", text="four"),
+    message_with("assistant", "output_text", text="second", annotations=[]),
+    message_with("user", "input_image", image_url=PIXEL, detail="auto"),
+    message_with("assistant", "output_text", text="third", annotations=[]),
+    message_with("user", "input_text", text="four"),
 ]
 TOOLS: list[dict[str, Any]] = [
     {

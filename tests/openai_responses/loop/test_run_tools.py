@@ -21,9 +21,9 @@ from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemDone, TextDelta
+from openai_responses.transport.stream import ItemDone
 from runs.against_server import asking, end_of, limits, simulated
-from runs.log import log_of
+from runs.log import answer_text, log_of
 from runs.tools import (
     CITY,
     Json,
@@ -85,13 +85,6 @@ def outputs(events: list[RunEvent]) -> list[Any]:
     return [event.item["output"] for event in answers(events)]
 
 
-def said(events: list[RunEvent]) -> str:
-    """The text of a run."""
-    return "".join(
-        e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"
-    )
-
-
 def received(sim: Simulator, place: int) -> list[Item]:
     """What the model said in one of the answers."""
     response = sim.requests[place].response
@@ -134,7 +127,7 @@ async def test_call_is_answered_and_the_answer_goes_on(
     events = await events_of(connections, sim, offering("sim:tool"), Toolset(tools))
 
     assert tools.called == [("get_weather", {"city": "Zürich"})]
-    assert said(events) == "I called `get_weather`. It said: Rain in Zürich."
+    assert answer_text(events) == "I called `get_weather`. It said: Rain in Zürich."
     told = [line for line in log_of(events) if not line.split()[1].endswith(":")]
     assert [line for line in told if "summary" not in line and "text" not in line] == [
         "0 started reasoning",
@@ -251,7 +244,7 @@ async def test_call_that_cannot_be_made_is_told_to_the_model(
     assert answered.failed
     assert answered.item["output"].startswith(f"Error: {told}")
     assert end_of(events).ending.kind == "completed"
-    assert f"Error: {told}" in said(events)
+    assert f"Error: {told}" in answer_text(events)
 
 
 async def test_custom_tool_is_run_and_answered(

@@ -33,7 +33,7 @@ from openai_responses.requests.build import ResponsesRequest
 Item = dict[str, Any]
 
 
-def said(role: str, text: str, **more: Any) -> Item:
+def chat_message(role: str, text: str, **more: Any) -> Item:
     """A message; the assistant's have annotations."""
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
@@ -58,11 +58,11 @@ SEARCH = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
 CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
-HI = said("user", "Hi")
-HELLO = said("assistant", "Hello")
+HI = chat_message("user", "Hi")
+HELLO = chat_message("assistant", "Hello")
 TOLD = [
-    said("assistant", "I called a: {}"),
-    said("assistant", "I got this result: of a"),
+    chat_message("assistant", "I called a: {}"),
+    chat_message("assistant", "I got this result: of a"),
 ]
 GONE = "[An image or file was here. It could not be sent.]"
 
@@ -114,7 +114,7 @@ def test_item_goes_with_its_reasoning_and_a_pair_becomes_words(
 
 def test_what_people_and_the_administrator_wrote_stays() -> None:
     """A chat's row can name any item: whoever writes it may not silence others."""
-    items = [said("developer", "Be kind."), HI, HELLO]
+    items = [chat_message("developer", "Be kind."), HI, HELLO]
     repairs: list[ChatRepair] = [LeaveOutItem(name) for name in item_names(items)]
     repairs += [LeaveOutKind("message", name) for name in item_names(items)]
     assert sent(items, *repairs) == items[:2]
@@ -122,9 +122,9 @@ def test_what_people_and_the_administrator_wrote_stays() -> None:
 
 def test_words_of_an_item_stay() -> None:
     """A picture becomes a line of text; other fields of a message go."""
-    items = [PICTURE, said("assistant", "Hello", logprobs=[])]
+    items = [PICTURE, chat_message("assistant", "Hello", logprobs=[])]
     repairs = [SendAsText(json_digest(item)) for item in items]
-    assert sent(items, *repairs) == [said("user", GONE), HELLO]
+    assert sent(items, *repairs) == [chat_message("user", GONE), HELLO]
 
 
 def test_picture_of_a_tool_becomes_text() -> None:
@@ -143,7 +143,7 @@ def test_all_items_of_a_kind_go() -> None:
 
 def test_reasoning_up_to_an_item_goes() -> None:
     """What came later was made by this server."""
-    items = [HI, THOUGHT, HELLO, said("user", "And?"), THOUGHT, HELLO]
+    items = [HI, THOUGHT, HELLO, chat_message("user", "And?"), THOUGHT, HELLO]
     repair = LeaveOutReasoning(json_digest(items[3]))
     assert sent(items, repair) == [HI, HELLO, items[3], THOUGHT, HELLO]
     assert sent(items[:3], repair) == items[:3]
@@ -152,24 +152,24 @@ def test_reasoning_up_to_an_item_goes() -> None:
 def test_plain_chat_has_words_calls_and_outputs() -> None:
     """Nothing that only this API knows is left."""
     items = [
-        said("developer", "Be kind."),
+        chat_message("developer", "Be kind."),
         {"role": "user", "content": "Hi"},
         THOUGHT,
         SEARCH,
-        said("assistant", "Hello", logprobs=[]),
+        chat_message("assistant", "Hello", logprobs=[]),
         call("a", namespace="n"),
         {**output("a"), "id": "fco_1"},
-        said("assistant", ""),
+        chat_message("assistant", ""),
         PICTURE,
     ]
     plain = sent(items, PlainItems(json_digest(PICTURE)))
     assert plain == [
-        said("developer", "Be kind."),
+        chat_message("developer", "Be kind."),
         HI,
         HELLO,
         call("a"),
         output("a"),
-        said("user", GONE),
+        chat_message("user", GONE),
     ]
     later = [*items, THOUGHT, HELLO]
     assert sent(later, PlainItems(json_digest(PICTURE))) == [
@@ -181,9 +181,16 @@ def test_plain_chat_has_words_calls_and_outputs() -> None:
 
 def test_words_alone_are_messages() -> None:
     """What people and the model said, and what calls gave, told by the model."""
-    items = [said("developer", "Be kind."), HI, THOUGHT, call("a"), output("a"), HELLO]
+    items = [
+        chat_message("developer", "Be kind."),
+        HI,
+        THOUGHT,
+        call("a"),
+        output("a"),
+        HELLO,
+    ]
     words = sent(items, WordsAlone(item_names(items)[-1]))
-    assert words == [said("developer", "Be kind."), HI, *TOLD, HELLO]
+    assert words == [chat_message("developer", "Be kind."), HI, *TOLD, HELLO]
 
 
 def test_tools_that_came_later_stay_in_plain_chats() -> None:
@@ -255,7 +262,7 @@ def test_field_goes_everywhere() -> None:
     items = [
         {**SEARCH, "status": "completed"},
         {**THOUGHT, "status": "completed"},
-        said("assistant", "Hello", logprobs=[]),
+        chat_message("assistant", "Hello", logprobs=[]),
     ]
     changed = repair_request(
         body(input=items),

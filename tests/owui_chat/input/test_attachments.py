@@ -43,7 +43,7 @@ def image(url: str, detail: str = "auto") -> Item:
     return {"type": "input_image", "detail": detail, "image_url": url}
 
 
-def said(*parts: Item, role: str = "user") -> UserMessage:
+def message_of(*parts: Item, role: str = "user") -> UserMessage:
     """A message of the user."""
     return UserMessage({"type": "message", "role": role, "content": [*parts]})
 
@@ -52,7 +52,7 @@ def chat_of(count: int) -> list[ChatPart]:
     """Questions with answers between them."""
     parts: list[ChatPart] = []
     for n in range(count):
-        parts += [said(text(f"q{n}")), AssistantText(f"a{n}")]
+        parts += [message_of(text(f"q{n}")), AssistantText(f"a{n}")]
     return parts[:-1]
 
 
@@ -210,21 +210,24 @@ def test_readable_pictures_stay() -> None:
     """With their detail, and a label that is right."""
     jpeg = data_url(JPEG, "image/png")
     parts: list[ChatPart] = [
-        said(text("?"), image(PIXEL, "low"), image(jpeg)),
+        message_of(text("?"), image(PIXEL, "low"), image(jpeg)),
         AssistantText("!"),
     ]
 
     chat = resolved(parts)
 
     right = image(data_url(JPEG, "image/jpeg"))
-    assert chat == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
+    assert chat == [
+        message_of(text("?"), image(PIXEL, "low"), right),
+        AssistantText("!"),
+    ]
 
 
 def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     """The user reads what to do; nothing is sent."""
     files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
     document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
-    asked = said(text("?"), image(PIXEL), image(BAD))
+    asked = message_of(text("?"), image(PIXEL), image(BAD))
 
     with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
         resolved([asked._replace(attachments=(document, *files))])
@@ -242,15 +245,15 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 def test_picture_without_a_name_is_refused_too(url: str, message: str) -> None:
     """Callers over plain HTTP give no names, and the host leaves the id of a file."""
     with pytest.raises(InvalidRequest, match=f"^An image {message}"):
-        resolved([said(image(url))])
+        resolved([message_of(image(url))])
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:
     """It was never sent; the model is told."""
     parts: list[ChatPart] = [
-        said(image(BAD), text("?")),
+        message_of(image(BAD), text("?")),
         AssistantText("!"),
-        said(text("And now?")),
+        message_of(text("And now?")),
     ]
 
     chat = resolved(parts)
@@ -266,7 +269,10 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
-    parts: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
+    parts: list[ChatPart] = [
+        message_of(text("?")),
+        message_of(image(BAD), role="developer"),
+    ]
 
     chat = resolved(parts)
 
@@ -297,7 +303,7 @@ def notes_in(items: list[Item]) -> list[tuple[int, int]]:
 
 def test_as_much_as_the_api_takes() -> None:
     """Pictures of messages and of tools count; the oldest are left out."""
-    message = said(*[image(PIXEL)] * 1499).item
+    message = message_of(*[image(PIXEL)] * 1499).item
     output = {"type": "function_call_output", "call_id": "1", "output": [image(PIXEL)]}
 
     assert fit_input([message, output]) == [message, output]
@@ -310,9 +316,9 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
-    whole = [said(*[image(held)] * 63, file).item]
+    whole = [message_of(*[image(held)] * 63, file).item]
     assert fit_input(whole) == whole
-    fitted = fit_input([said(file, text("Hi"), *[image(held)] * 64).item])
+    fitted = fit_input([message_of(file, text("Hi"), *[image(held)] * 64).item])
     assert notes_in(fitted) == [(0, 0)]
     assert fitted[0]["content"][1] == text("Hi")
 
@@ -320,7 +326,7 @@ def test_as_many_bytes_as_the_api_takes() -> None:
 def test_too_large_picture_is_scaled_or_refused() -> None:
     """An earlier one is a note; the one that is asked about is an error."""
     large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
-    parts: list[ChatPart] = [said(large), said(text("Hi"))]
+    parts: list[ChatPart] = [message_of(large), message_of(text("Hi"))]
 
     shown = resolved(parts)[0]
     assert isinstance(shown, UserMessage)

@@ -14,13 +14,13 @@ from owui_chat.messages import (
 )
 
 
-def said(text: str, role: str = "user") -> UserMessage:
+def input_message(text: str, role: str = "user") -> UserMessage:
     """An input message of one part."""
     part: Item = {"type": "input_text", "text": text}
     return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
-QUESTION, OLD = said("Why does it rain?"), AssistantText("Because.")
+QUESTION, OLD = input_message("Why does it rain?"), AssistantText("Because.")
 CARD: list[ChatPart] = [ToolCall("call_1", "look", "{}"), ToolMessage("call_1", "rain")]
 
 
@@ -39,23 +39,31 @@ CARD: list[ChatPart] = [ToolCall("call_1", "look", "{}"), ToolMessage("call_1", 
 )
 def test_wish_in_the_words_of_the_page(words: str, verbosity: str) -> None:
     """The old answer leaves with it; other words are the model's to read."""
-    chat: list[ChatPart] = [said("Hi"), AssistantText("Hello."), QUESTION, *CARD, OLD]
+    chat: list[ChatPart] = [
+        input_message("Hi"),
+        AssistantText("Hello."),
+        QUESTION,
+        *CARD,
+        OLD,
+    ]
 
-    asked = take_directive([*chat, said(words)], is_guided=True)
+    asked = take_directive([*chat, input_message(words)], is_guided=True)
 
-    assert asked == ((chat[:3], verbosity) if verbosity else ([*chat, said(words)], ""))
+    assert asked == (
+        (chat[:3], verbosity) if verbosity else ([*chat, input_message(words)], "")
+    )
 
 
 def test_rounds_of_the_new_answer_stay() -> None:
     """The host calls again after its tools, with the same messages in front."""
-    chat = [QUESTION, OLD, said("Add Details"), *CARD]
+    chat = [QUESTION, OLD, input_message("Add Details"), *CARD]
 
     assert take_directive(chat, is_guided=True) == ([QUESTION, *CARD], "high")
 
 
 def test_older_host_puts_the_wish_behind_the_question() -> None:
     """And says nothing of it."""
-    chat: list[ChatPart] = [QUESTION, said("More Concise")]
+    chat: list[ChatPart] = [QUESTION, input_message("More Concise")]
 
     assert take_directive(chat, is_guided=False) == ([QUESTION], "low")
 
@@ -63,9 +71,9 @@ def test_older_host_puts_the_wish_behind_the_question() -> None:
 @pytest.mark.parametrize(
     "chat",
     [
-        [QUESTION, OLD, said("Add Details")],  # somebody wrote it
-        [said("Add Details")],
-        [said("Be brief.", "developer"), said("Add Details")],
+        [QUESTION, OLD, input_message("Add Details")],  # somebody wrote it
+        [input_message("Add Details")],
+        [input_message("Be brief.", "developer"), input_message("Add Details")],
         [],
     ],
 )

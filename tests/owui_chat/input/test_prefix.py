@@ -40,18 +40,18 @@ ROW = {
 ASKED = {"user_message_id": "q2", "message_id": "a2"}
 
 
-def said(text: str, role: str = "user") -> UserMessage:
+def input_message(text: str, role: str = "user") -> UserMessage:
     """A message that no model wrote."""
     part = {"type": "input_text", "text": text}
     return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
 SENT: list[ChatPart] = [
-    said("zero"),
+    input_message("zero"),
     AssistantText("yes"),
-    said("one"),
+    input_message("one"),
     AssistantText("well"),
-    said("<c/>\ntwo"),
+    input_message("<c/>\ntwo"),
 ]
 CHAT = attach_stored_messages(SENT, ROW, ASKED)
 
@@ -82,7 +82,7 @@ def test_question_that_nothing_answered_has_no_answer() -> None:
     """The answer to the next one is not its own."""
     row = {**ROW, "q1": {**ROW["q1"], "parentId": "q0"}}
 
-    chat = attach_stored_messages([said("zero"), *SENT[2:]], row, ASKED)
+    chat = attach_stored_messages([input_message("zero"), *SENT[2:]], row, ASKED)
 
     assert [message.answer_id for message in stored_messages(chat)] == ["", "a1", "a2"]
 
@@ -172,9 +172,9 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     now = "The instructions have changed.\nThey are now:\nBe kind."
     assert prefix == [
         *CHAT[:2],
-        said(change, "developer"),
+        input_message(change, "developer"),
         *CHAT[2:4],
-        said(now, "developer"),
+        input_message(now, "developer"),
         *CHAT[4:],
     ]
 

@@ -19,7 +19,7 @@ from stand_in.signing import KEYS
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
 
-def said(*texts: str, pictures: int = 0) -> UserMessage:
+def user_message(*texts: str, pictures: int = 0) -> UserMessage:
     """A message of the user."""
     parts: list[dict[str, Any]] = [{"type": "input_text", "text": t} for t in texts]
     content = [*parts, *[PICTURE] * pictures]
@@ -63,16 +63,20 @@ def kept(asked: UserMessage, words: str) -> SentContext:
 @pytest.mark.parametrize(
     ("asked", "later", "words"),
     [
-        (said("<context/>\nrain?"), said("rain?"), "rain?"),
-        (said("rain?\n[noon]"), said("rain?"), "rain?"),
-        (said("rain? is known\nrain?"), said("rain?"), "rain?"),
-        (said("<c/>\n<files/>\n\nrain?"), said("<files/>\n\nrain?"), "rain?"),
+        (user_message("<context/>\nrain?"), user_message("rain?"), "rain?"),
+        (user_message("rain?\n[noon]"), user_message("rain?"), "rain?"),
+        (user_message("rain? is known\nrain?"), user_message("rain?"), "rain?"),
         (
-            said("<c/>\n<files/>", "<c/>\nrain?", pictures=1),
-            said("<files/>", "rain?", pictures=1),
+            user_message("<c/>\n<files/>\n\nrain?"),
+            user_message("<files/>\n\nrain?"),
             "rain?",
         ),
-        (said("<c/>\n"), said(""), ""),
+        (
+            user_message("<c/>\n<files/>", "<c/>\nrain?", pictures=1),
+            user_message("<files/>", "rain?", pictures=1),
+            "rain?",
+        ),
+        (user_message("<c/>\n"), user_message(""), ""),
     ],
 )
 def test_earlier_message_is_sent_as_it_was(
@@ -88,10 +92,10 @@ def test_earlier_message_is_sent_as_it_was(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (said("rain?"), "rain?"),
-        (said("another's words"), "rain?"),
-        (said("c" * 200_001 + "rain?"), "rain?"),
-        (said(pictures=1), ""),
+        (user_message("rain?"), "rain?"),
+        (user_message("another's words"), "rain?"),
+        (user_message("c" * 200_001 + "rain?"), "rain?"),
+        (user_message(pictures=1), ""),
     ],
 )
 def test_nothing_is_kept(asked: UserMessage, words: str) -> None:
@@ -101,11 +105,13 @@ def test_nothing_is_kept(asked: UserMessage, words: str) -> None:
 
 def test_edited_words_are_sent_afresh() -> None:
     """And so is a message whose words are not where they should be."""
-    context = kept(said("<c/>\nrain?"), "rain?")
+    context = kept(user_message("<c/>\nrain?"), "rain?")
 
-    assert applied(said("snow?"), "snow?", context) == said("snow?")
-    assert applied(said("hail?"), "rain?", context) == said("hail?")
-    assert applied(said("rain?"), "rain?", SentContext()) == said("rain?")
+    assert applied(user_message("snow?"), "snow?", context) == user_message("snow?")
+    assert applied(user_message("hail?"), "rain?", context) == user_message("hail?")
+    assert applied(user_message("rain?"), "rain?", SentContext()) == user_message(
+        "rain?"
+    )
 
 
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])
@@ -116,7 +122,7 @@ def test_what_no_writer_wrote_is_nothing(wire: object) -> None:
 
 def test_words_are_not_stored_twice() -> None:
     """The chat holds them; their digest is enough."""
-    context = kept(said("<c/>\nrain?"), "rain?")
+    context = kept(user_message("<c/>\nrain?"), "rain?")
 
     assert context.wire() == {
         "injected": {"words": text_digest("rain?"), "texts": [["<c/>\n", ""]]}

@@ -57,7 +57,7 @@ def deltas_of(*items: Item) -> list[Json]:
     return [chunk["choices"][0]["delta"] for chunk in chunks[:-1]]
 
 
-def said(deltas: list[Json], key: str = "content") -> str:
+def joined_text(deltas: list[Json], key: str = "content") -> str:
     """A text put together from its deltas."""
     return "".join(delta.get(key, "") for delta in deltas)
 
@@ -100,8 +100,8 @@ def test_text_and_calls_are_those_of_the_run(name: str) -> None:
     messages = [item for item in ended.output if item_type(item) == "message"]
     texts = [message_text(item) for item in messages if not is_commentary(item)]
     remarks = [message_text(item) for item in messages if is_commentary(item)]
-    assert said(deltas).startswith("\n\n".join(map(strip_tracking, texts)))
-    thoughts = said(deltas, "reasoning_content")
+    assert joined_text(deltas).startswith("\n\n".join(map(strip_tracking, texts)))
+    thoughts = joined_text(deltas, "reasoning_content")
     assert all(strip_tracking(remark) in thoughts for remark in remarks)
     assert "utm_source" not in str(chunks)
     calls = [c for delta in deltas for c in delta.get("tool_calls", [])]
@@ -131,8 +131,8 @@ def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
         message("2", "Rain.", "final_answer"),
     )
 
-    assert said(deltas, "reasoning_content") == "Hm.\n\nI look.\n\nAha."
-    assert said(deltas) == "Rain."
+    assert joined_text(deltas, "reasoning_content") == "Hm.\n\nI look.\n\nAha."
+    assert joined_text(deltas) == "Rain."
 
 
 def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
@@ -141,11 +141,11 @@ def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
 
     deltas = deltas_of(remark, message("2", "Done.", "commentary"))
 
-    assert said(deltas, "reasoning_content") == "I look.\n\nDone."
-    assert said(deltas) == "Done."
-    assert said(deltas_of(remark, call("1"))) == ""
+    assert joined_text(deltas, "reasoning_content") == "I look.\n\nDone."
+    assert joined_text(deltas) == "Done."
+    assert joined_text(deltas_of(remark, call("1"))) == ""
     after = deltas_of(message("3", "Rain.", "final_answer"), remark)
-    assert said(after) == "Rain.\n\nI look."
+    assert joined_text(after) == "Rain.\n\nI look."
 
 
 TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
@@ -175,8 +175,8 @@ def test_thoughts_and_text_have_deltas_of_their_own(
     """Each part is a paragraph; a refusal is there to be read."""
     deltas = deltas_of(*items)
 
-    assert said(deltas, "reasoning_content") == thought
-    assert said(deltas) == text
+    assert joined_text(deltas, "reasoning_content") == thought
+    assert joined_text(deltas) == text
 
 
 def test_calls_come_whole_and_are_counted() -> None:
@@ -268,7 +268,7 @@ def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
     reasons = [c["choices"][0]["finish_reason"] for c in chunks if c["choices"]]
     assert [reason for reason in reasons if reason] == ["stop"]
     deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
-    assert said(deltas) == "Rain."
+    assert joined_text(deltas) == "Rain."
 
 
 def test_calls_that_are_left_open_come_at_the_end() -> None:
@@ -290,7 +290,7 @@ def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> 
 
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk.get("choices")]
     [cited] = [delta["annotations"] for delta in deltas if "annotations" in delta]
-    text = said(deltas)
+    text = joined_text(deltas)
     urls = [note["url_citation"]["url"] for note in cited]
     assert len(urls) == 4
     assert urls[0] == urls[2] == "https://www.harbour.example/chronicle?year=1963"
@@ -310,7 +310,10 @@ def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
     deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[cited]))
 
     [[found]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
-    assert (said(deltas), found["url_citation"]["start_index"]) == ("One\n\nTwo.", 5)
+    assert (joined_text(deltas), found["url_citation"]["start_index"]) == (
+        "One\n\nTwo.",
+        5,
+    )
 
 
 def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
@@ -323,7 +326,7 @@ def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
     deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
 
     [[found]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
-    assert said(deltas)[found["url_citation"]["start_index"] :] == "Two."
+    assert joined_text(deltas)[found["url_citation"]["start_index"] :] == "Two."
 
 
 def test_text_that_broke_off_is_told_to_its_end() -> None:
@@ -333,4 +336,4 @@ def test_text_that_broke_off_is_told_to_its_end() -> None:
 
     deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
 
-    assert said(deltas) == "Why?utm_sou"
+    assert joined_text(deltas) == "Why?utm_sou"

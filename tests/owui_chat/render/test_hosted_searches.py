@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
@@ -21,19 +22,13 @@ def shown(events: list[RunEvent]) -> tuple[list[Json], list[Item]]:
     return chunks, view.items
 
 
-def told(chunks: list[Json], kind: str) -> list[Json]:
-    """The statuses or the sources among them."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [event["data"] for event in events if event["type"] == kind]
-
-
 def pages(chunks: list[Json]) -> list[Json]:
     """The status lines that open to pages."""
-    statuses = told(chunks, "status")
+    statuses = host_events(chunks, "status")
     return [status for status in statuses if status.get("action") == "web_search"]
 
 
-def found(*urls: str) -> Item:
+def search_with(*urls: str) -> Item:
     """A search that found these pages."""
     action = {"type": "search", "query": "rain", "queries": ["rain", "snow"]}
     sources = [{"type": "url", "url": url} for url in urls]
@@ -42,7 +37,7 @@ def found(*urls: str) -> Item:
 
 def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None:
     """It spins while the search goes on; the pages are not stored in it."""
-    chunks, items = shown(run_of(found(A)))
+    chunks, items = shown(run_of(search_with(A)))
 
     [item] = host_functions.reduce([c for c in chunks if "type" in c])
     assert items == [item]
@@ -56,7 +51,7 @@ def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None
 
 def test_pages_stand_in_one_status_line() -> None:
     """Each once, without what tells who searched."""
-    chunks, _ = shown(run_of(found(f"{A}?utm_source=openai", A, B)))
+    chunks, _ = shown(run_of(search_with(f"{A}?utm_source=openai", A, B)))
 
     [status] = pages(chunks)
     assert status["urls"] == [A, B]
@@ -68,7 +63,7 @@ def test_search_that_found_nothing_has_no_line() -> None:
     """Nor has a page that was opened: the card says it."""
     action = {"type": "open_page", "url": f"{A}?utm_source=openai"}
 
-    chunks, items = shown(run_of(found(), {**search("2"), "action": action}))
+    chunks, items = shown(run_of(search_with(), {**search("2"), "action": action}))
 
     assert items[1]["action"]["url"] == A
 
@@ -94,7 +89,7 @@ def test_search_in_files_has_its_queries_and_no_results() -> None:
 
 def test_search_that_broke_off_ends_with_the_run() -> None:
     """Else its card would spin for ever."""
-    events = run_of(found(A))
+    events = run_of(search_with(A))
 
     chunks, [card] = shown([events[0], events[-1]])
 
@@ -107,7 +102,7 @@ def test_sources_map_to_the_numbers_of_the_text(name: str) -> None:
     """The page takes the n-th distinct one for `[n]`."""
     chunks, items = shown(run_of_transcript(name))
 
-    keys = [source["metadata"][0]["source"] for source in told(chunks, "source")]
+    keys = [source["metadata"][0]["source"] for source in host_events(chunks, "source")]
     assert len(keys) == len(set(keys)) > 1
     text = items[-1]["content"][0]["text"]
     for number in range(1, len(keys) + 1):
@@ -126,7 +121,7 @@ def test_source_comes_as_soon_as_its_annotation() -> None:
 
     kinds = [c.get("type") or c["event"]["type"] for c in chunks if "usage" not in c]
     assert kinds.index("source") < kinds.index("response.output_item.done")
-    [source] = told(chunks, "source")
+    [source] = host_events(chunks, "source")
     assert source["source"] == {"name": "Page A", "url": A}
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from chats.earlier_writers import zero_width
 from openai_responses.ulid import new_ulid
 from owui_chat.storage.markers import (
     MarkedText,
@@ -18,12 +19,6 @@ from runs.sample import has_marker
 
 ULID = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"
 ID16 = "7A8B9C0DEFGHJKMN"
-
-
-def zero_width(ulid: str) -> str:
-    """A block of the oldest writer: the bits of the id between two word joiners."""
-    bits = "".join(f"{ord(letter):08b}" for letter in ulid)
-    return f"\u2060{bits.translate({48: 0x200B, 49: 0x200C})}\u2060"
 
 
 WRITERS = {

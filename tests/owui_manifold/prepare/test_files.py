@@ -35,7 +35,7 @@ def text(words: str) -> Item:
     return {"type": "input_text", "text": words}
 
 
-def said(*parts: Item) -> UserMessage:
+def user_message(*parts: Item) -> UserMessage:
     """A message of the user."""
     return UserMessage({"type": "message", "role": "user", "content": [*parts]})
 
@@ -55,7 +55,7 @@ async def asked_with(
     *files: Attachment, user: Any = USER, wanted: str = "all"
 ) -> list[Item]:
     """The parts of a question that came with these files."""
-    asked = said(text("?"))._replace(attachments=files)
+    asked = user_message(text("?"))._replace(attachments=files)
     found = await add_documents([asked], user, wanted)
     (only,) = found
     assert isinstance(only, UserMessage)
@@ -160,7 +160,7 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
     """Those of earlier messages come first, so that what was sent stays."""
     half = PDF.ljust(30_000_000)
     files = [attachment(host.files.add(half, n), n) for n in ("a.pdf", "b.pdf")]
-    first, second = (said(text("?"))._replace(attachments=[f]) for f in files)
+    first, second = (user_message(text("?"))._replace(attachments=[f]) for f in files)
 
     with pytest.raises(InvalidRequest, match=r"^With b\.pdf"):
         await add_documents([first, AssistantText("!"), second], USER, "pdf")
@@ -168,8 +168,8 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
 
 async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
     """The model is told that it is gone."""
-    asked = said(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
-    parts: list[ChatPart] = [asked, AssistantText("!"), said(text("2"))]
+    asked = user_message(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
+    parts: list[ChatPart] = [asked, AssistantText("!"), user_message(text("2"))]
 
     found = await add_documents(parts, USER, "pdf")
 

@@ -11,8 +11,8 @@ from calls.outcomes import (
     chunks_of,
     errors,
     grown,
+    plain_text,
     result_of,
-    said,
     statuses,
 )
 from calls.sample import MODEL, TOOL, USER, call_of, chat, valves_for
@@ -267,7 +267,7 @@ async def test_calls_are_denied_where_nobody_can_be_asked(
     streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
     whole = await result_of(pipe, chat("sim:mcp-approval"), **PLAIN)
 
-    assert said(streamed).endswith("I go on without.")
+    assert plain_text(streamed).endswith("I go on without.")
     [choice] = whole["choices"]
     assert choice["message"]["content"].endswith("I go on without.")
     assert choice["finish_reason"] == "stop"

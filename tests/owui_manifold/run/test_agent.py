@@ -12,7 +12,7 @@ THOUGHT: Item = {"type": "reasoning", "summary": []}
 CALL: Item = {"type": "function_call", "call_id": "c", "name": "look"}
 
 
-def said(text: str, phase: str = "") -> Item:
+def model_message(text: str, phase: str = "") -> Item:
     """A message of the model."""
     part = {"type": "output_text", "text": text}
     item: Item = {"type": "message", "role": "assistant", "content": [part]}
@@ -44,9 +44,9 @@ def outline(events: list[RunEvent]) -> list[str]:
     return lines
 
 
-STEP = said("Step.", "commentary")
-PLAIN = said("Text.")
-ANSWER = said("Answer.", "final_answer")
+STEP = model_message("Step.", "commentary")
+PLAIN = model_message("Text.")
+ANSWER = model_message("Answer.", "final_answer")
 CASES: dict[str, tuple[list[Item], list[str]]] = {
     "commentary before a call": (
         [THOUGHT, STEP, CALL],

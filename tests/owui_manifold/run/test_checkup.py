@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from calls.outcomes import chunks_of, said
+from calls.outcomes import chunks_of, plain_text
 from calls.sample import USER, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
@@ -218,7 +218,7 @@ async def checked(
     admin = {**USER, "role": "admin"}
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
     chunks = await chunks_of(pipe, body, **given)
-    return said(chunks)
+    return plain_text(chunks)
 
 
 async def test_rule_that_cannot_be_read_is_named(
