@@ -34,7 +34,12 @@ from owui_manifold.host.open_webui import allowed_features
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
-from owui_manifold.present.views import page_view, stream_view, whole_result
+from owui_manifold.present.views import (
+    page_view,
+    readable_chunk,
+    stream_view,
+    whole_result,
+)
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
     command_task_text,
@@ -123,11 +128,12 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
-                        yield chunk
+                        yield readable_chunk(chunk, call.caller)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            yield readable_chunk(error_chunk(message), call.caller)
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
