@@ -68,7 +68,7 @@ def test_failed_benchmark_is_told(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pipe", "verdict"), [(6.0, "met (1.50)"), (6.4, "MISSED (1.60)")]
+    ("pipe", "verdict"), [(3.6, "met (0.90)"), (4.0, "MISSED (1.00)")]
 )
 def test_stream_is_judged_round_by_round(pipe: float, verdict: str) -> None:
     """The machine slows down from round to round, the ratio stays."""
@@ -79,7 +79,7 @@ def test_stream_is_judged_round_by_round(pipe: float, verdict: str) -> None:
 
     table = stream.table(Pace("at once", "burst", 4000, 3), measured)
 
-    assert table.endswith(f"Goal: the pipe at most 1.5 x json.loads: {verdict}.")
+    assert table.endswith(f"Goal: the pipe at most 0.9 x json.loads: {verdict}.")
 
 
 def test_host_is_judged_round_by_round() -> None:
