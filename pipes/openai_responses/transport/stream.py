@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from importlib import import_module
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -294,45 +293,11 @@ _JSON_SPACE = " \t\n\r"
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
-def _import_orjson_loads() -> Callable[[str], Any] | None:
-    """Return the `loads` of orjson, None where orjson is not installed.
-
-    The hosts that we know install it; nothing here requires it.
-    """
-    try:
-        loads: Callable[[str], Any] = import_module("orjson").loads
-    except ImportError:
-        return None
-    return loads
-
-
-_ORJSON_LOADS = _import_orjson_loads()
-
-
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    A delta is read with orjson, in half the time. Where orjson refuses one (NaN, a lone
-    surrogate), or makes a float of an index beyond 64 bits, `json` decides.
-    """
-    name, text = event
-    read = _DELTA_READERS.get(name)
-    if read and _ORJSON_LOADS and not _may_be_deep(text):
-        try:
-            wire = _ORJSON_LOADS(text)
-            if wire["type"] == name:
-                return read(wire)
-        except _ODD_EVENT:
-            pass
-    return _parse_exactly(event)
-
-
-def _parse_exactly(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event with the values that `json` reads.
-
-    Items are sent back as they came, so orjson, which rounds large integers, may not
-    read them. Other servers end their streams with `[DONE]`. Thousands of brackets are
-    a RecursionError, no value a StopIteration.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
     if event.data == _END_OF_STREAM:
         return None
@@ -500,9 +465,8 @@ def _text_readers(form: str) -> dict[str, _Reader]:
     return readers
 
 
-_DELTA_READERS: Mapping[str, _Reader] = _text_readers("delta")
 _READERS: Mapping[str, _Reader] = {
-    **_DELTA_READERS,
+    **_text_readers("delta"),
     **_text_readers("done"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
