@@ -222,8 +222,8 @@ async def test_two_people_at_once(tab: Tab, admin: User, simulator: Simulator) -
     async with Tab(admin) as other:
         both: list[Turn] = await asyncio.gather(
             *(
-                one.send(AGENT_MODEL, "sim:agent-work hi", body=USED)
-                for one in (tab, other)
+                page_tab.send(AGENT_MODEL, "sim:agent-work hi", body=USED)
+                for page_tab in (tab, other)
             )
         )
         messages = [await tab.message(both[0]), await other.message(both[1])]
@@ -296,7 +296,7 @@ async def test_the_switch_keeps_the_beginning_of_a_chat(
     assert inputs[1][: len(inputs[0])] == inputs[0]
     assert inputs[2][: len(inputs[1])] == inputs[1]
     answers = [request.response or {} for request in simulator.requests]
-    assert not [one for one in answers if one.get("input_transformations")]
+    assert not [answer for answer in answers if answer.get("input_transformations")]
 
 
 @pytest_asyncio.fixture
