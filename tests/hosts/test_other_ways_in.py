@@ -365,3 +365,40 @@ async def test_pages_of_other_sites_are_not_answered(server: OpenWebUI) -> None:
     async with server.admin.http.options(address, headers=asks) as answer:
         assert "Access-Control-Allow-Origin" not in answer.headers
         assert answer.status == 400
+
+
+# ------------------------------------------------------------ other people's things
+
+
+async def test_folder_of_somebody_else_instructs_nobody(
+    tab: Tab, admin: User, guarded: str, simulator: Simulator
+) -> None:
+    """A client names a folder, whose prompt Open WebUI adds; here one of the admin's."""
+    form = {"name": uuid4().hex, "data": {"system_prompt": FORGED}}
+    folder = await admin.call("POST", "/api/v1/folders/", form)
+    body = {"folder_id": folder["id"]}
+    with pytest.raises(OpenWebUIError):
+        await tab.send(guarded, "sim:short hello", body=body)
+    turn = await tab.send(guarded, "sim:short hello", temporary=[], body=body)
+
+    assert turn.error is None
+    assert instructions_of(chat_bodies(simulator)[-1]) == SYSTEM
+
+
+async def test_cloned_chat_brings_no_settings_along(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The page sends the system prompt that stands in the controls of a chat."""
+    turn = await tab.send(MODEL, "sim:short hello")
+    chat = await tab.user.chat(turn.chat_id)
+    params = {"system": FORGED, "custom_params": {"service_tier": "priority"}}
+    await tab.user.update_chat(turn.chat_id, {**chat, "params": params})
+    async with stranger(admin) as other, Tab(other) as own:
+        shared = await tab.user.share_chat(turn.chat_id, readers=[other])
+        cloned = await other.clone_shared_chat(shared["share_id"])
+        stored = await other.chat(cloned["id"])
+        again = await own.send(MODEL, "sim:short again", chat_id=cloned["id"])
+
+    assert again.error is None
+    assert FORGED not in json.dumps(stored)
+    assert FORGED not in json.dumps(chat_bodies(simulator)[-1])
