@@ -314,7 +314,9 @@ async def test_limits_are_about_the_model_that_works(
         await admin.add_user(f"{uuid4().hex}@example.com", "limited") as asker,
         Tab(asker) as tab,
     ):
-        listed = [await tab.send(one, "sim:short hello") for one in (AGENT_MODEL, REACT)]
+        listed = [
+            await tab.send(one, "sim:short hello") for one in (AGENT_MODEL, REACT)
+        ]
         body = {**USED, "filter_ids": [AGENT]}
         switched = await tab.send(model, "sim:agent-work weather?", body=body)
 

@@ -40,7 +40,9 @@ async def guarded(admin: User) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def settings_changed(admin: User, path: str, **changes: object) -> AsyncIterator:
+async def settings_changed(
+    admin: User, path: str, **changes: object
+) -> AsyncIterator[None]:
     """Other settings of the server for a while."""
     before = await admin.call("GET", path)
     await admin.call("POST", path, {**before, **changes})
@@ -109,7 +111,11 @@ async def test_summary_of_a_row_instructs_nobody(
         plain = await tab.user.chat(chat_id)
         forged = with_summary(plain, carrier)
         if is_imported:
-            form = {"chat": {**forged, "title": "imported"}, "meta": {}, "pinned": False}
+            form = {
+                "chat": {**forged, "title": "imported"},
+                "meta": {},
+                "pinned": False,
+            }
             [row] = await tab.user.import_chats([form])
             chat_id = row["id"]
         else:
@@ -200,6 +206,16 @@ async def test_mention_in_a_channel_is_the_mentioning_users(
     assert counted == [1, None]
 
 
+async def runs_of(owner: User, path: str) -> list[Json]:
+    """The runs of an automation, once there are any; no event tells it."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            runs: list[Json] = await owner.call("GET", path)
+            if runs:
+                return runs
+            await asyncio.sleep(0.05)
+
+
 @pytest.mark.usefixtures("features")
 async def test_automation_is_its_owners(
     admin: User, server: OpenWebUI, simulator: Simulator
@@ -221,10 +237,7 @@ async def test_automation_is_its_owners(
             form = {"name": "Morning", "data": data, "is_active": False}
             made = await owner.call("POST", f"{path}/create", form)
             await owner.call("POST", f"{path}/{made['id']}/run")
-            async with asyncio.timeout(PATIENCE):
-                while not (run := await owner.call("GET", f"{path}/{made['id']}/runs")):
-                    await asyncio.sleep(0.05)
-            runs += run
+            runs += await runs_of(owner, f"{path}/{made['id']}/runs")
         counted = server.sql(SUM, owner.id)[0]["n"]
 
     assert [run["status"] for run in runs] == ["success", "error"]
@@ -232,9 +245,7 @@ async def test_automation_is_its_owners(
     assert counted == len(answered(simulator)) == 1
 
 
-async def test_arena_leads_to_no_other_model(
-    admin: User, simulator: Simulator
-) -> None:
+async def test_arena_leads_to_no_other_model(admin: User, simulator: Simulator) -> None:
     """Open WebUI chooses a model by chance, for the chat and for its title."""
     path = "/api/v1/evaluations/config"
     chance = {
@@ -291,7 +302,7 @@ async def test_imported_models_open_nothing(
             "reasoning": {"mode": "pro"},
         },
     }
-    mine = {"name": "Mine", "meta": {}, "params": costly, "is_active": True}
+    mine: Json = {"name": "Mine", "meta": {}, "params": costly, "is_active": True}
     mine["access_grants"] = [EVERYBODY_READS]
     claims = [
         {**mine, "id": private, "base_model_id": None},
