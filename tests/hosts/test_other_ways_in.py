@@ -294,7 +294,7 @@ async def test_imported_models_open_nothing(
     await admin.models()
     await admin.share_model(f"{own}.gpt-5.2", "for everybody")
     private = f"{own}.gpt-6.1-sol-pro"
-    costly = {
+    costly: Json = {
         "system": "Be brief.",
         "custom_params": {
             "service_tier": "priority",
@@ -331,8 +331,8 @@ async def test_imported_models_open_nothing(
     finally:
         await admin.delete_function(own)
         for model in ("mine-open", "mine-private", f"{own}.gpt-5.2"):
-            form = {"id": model}
-            await admin.call("POST", "/api/v1/models/model/delete", form)
+            gone = {"id": model}
+            await admin.call("POST", "/api/v1/models/model/delete", gone)
 
     assert turn.error is None
     [sent] = chat_bodies(simulator)
