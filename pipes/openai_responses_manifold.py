@@ -46,6 +46,7 @@ from collections.abc import (
 )
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import (
+    AbstractAsyncContextManager,
     AbstractContextManager,
     aclosing,
     asynccontextmanager,
@@ -6597,6 +6598,81 @@ def _strict_item(item: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.delta_runs
+#
+# Runs of deltas, joined to one event before they are parsed.
+#
+# A server that is faster than its reader sends hundreds of deltas in one chunk. Each
+# repeats 250 bytes of JSON around a word:
+#
+#     event: response.output_text.delta
+#     data: {"type":"response.output_text.delta","sequence_number":11,"item_id":"msg_1",
+#     "output_index":0,"content_index":0,"delta":" word","logprobs":[],"obfuscation":"xIR"}
+#
+# (without the line break in its data). A run is such an event and those directly behind
+# it that are the same, byte for byte, except for the values of `delta`, `sequence_number`
+# and `obfuscation`. All of them add to the same text, so the run becomes its first event
+# with the texts of all. The parser reads that one with all its checks, and what it says of
+# the first is true of the others. This takes a third of the time of parsing each.
+#
+# What might mean anything else stays as it is, for the parser: an event with an object
+# inside (the `logprobs` of those who ask for some), with a backslash outside of the three
+# values, with spaces between the tokens, with two types or two deltas, of another type
+# than its name, or with `\u` in a text: halves of a character in two deltas would become
+# one.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_PIECE = r'[^"\\\x00-\x1f]*+'
+_TEXT_INSIDE = rf'{_TEXT_PIECE}(?:\\["\\/bfnrt]{_TEXT_PIECE})*+'
+"""Between the quotation marks of a text in JSON."""
+_WHOLE_NUMBER = r'(?<!"delta":)(?:0|[1-9][0-9]{0,17}+)'
+"""Not of a delta, which is a text."""
+
+_VARYING = r'"(?:delta|sequence_number|obfuscation)":'
+"""The names of what differs in a run."""
+_VALUE = rf'(?:"{_TEXT_INSIDE}"|{_WHOLE_NUMBER})'
+_SHARED = rf'[^"\n\\{{]*+(?:(?!{_VARYING})"[^"\n\\{{]*+)*+'
+"""What all events of a run repeat, up to the next name of what differs."""
+
+_FIRST_EVENT = (
+    # Where the pattern begins with plain letters, `re` finds an event fast. It has to
+    # begin a line.
+    r"event:(?<!.event:) (?P<name>response\.[a-z_.]++)\n"
+    rf"data: \{{(?P<begin>{_SHARED}{_VARYING}){_VALUE}"
+    rf"(?:(?P<second>{_SHARED}{_VARYING}){_VALUE})?"
+    rf"(?:(?P<third>{_SHARED}{_VARYING}){_VALUE})?"
+    rf"(?P<end>{_SHARED}\n\n)"
+)
+_NEXT_EVENT = (
+    r"event: (?P=name)\n"
+    rf"data: \{{(?P=begin){_VALUE}"
+    rf"(?(second)(?P=second){_VALUE})"
+    rf"(?(third)(?P=third){_VALUE})"
+    r"(?P=end)"
+)
+_DELTA_RUN = re.compile(rf"(?P<first>{_FIRST_EVENT})(?:{_NEXT_EVENT})++")
+_DELTA = re.compile(rf'"delta":"({_TEXT_INSIDE})"')
+
+
+def join_delta_runs(text: str) -> str:
+    """Return the text of whole events, with each run of deltas joined to one event."""
+    return _DELTA_RUN.sub(_joined_run, text)
+
+
+def _joined_run(run: re.Match[str]) -> str:
+    """Return the first event of a run with the texts of all; else the run as it is."""
+    first = run["first"]
+    has_one_text = first.count('"delta":') == 1
+    has_one_type = first.count('"type":') == 1 and f'"type":"{run["name"]}"' in first
+    if not has_one_text or not has_one_type:
+        return run[0]
+    texts = _DELTA.findall(run[0])
+    joined = "".join(texts)
+    return first.replace(f'"delta":"{texts[0]}"', f'"delta":"{joined}"')
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.stream
 #
 # The stream of a response: bytes in, typed events out.
@@ -6633,9 +6709,16 @@ class EventStreamDecoder:
     linear in the length of the stream.
     """
 
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
+    def __init__(
+        self, most_bytes: int = MAX_JSON_BYTES, *, joins_deltas: bool = False
+    ) -> None:
+        """Start before the first byte; an event can have `most_bytes`.
+
+        With `joins_deltas`, deltas of one text that come together may be one event, for
+        readers who need the texts alone.
+        """
         self._most_bytes = most_bytes
+        self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
         self._after_cr = False
         self._event = b""
@@ -6690,8 +6773,11 @@ class EventStreamDecoder:
         If all of them are written as usual, no line needs a look of its own: one search
         takes a third of the time. Each is made as a plain tuple, in half the time.
         """
-        rows = _USUAL_EVENT.findall(text.decode("utf-8", "replace"))
-        if len(rows) * _USUAL_LINES < text.count(b"\n"):
+        decoded = text.decode("utf-8", "replace")
+        if self._joins_deltas:
+            decoded = join_delta_runs(decoded)
+        rows = _USUAL_EVENT.findall(decoded)
+        if len(rows) * _USUAL_LINES < decoded.count("\n"):
             return self._take_lines(text)
         return [tuple.__new__(ServerSentEvent, row) for row in rows]
 
@@ -6860,45 +6946,11 @@ _JSON_SPACE = " \t\n\r"
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
-def _import_orjson_loads() -> Callable[[str], Any] | None:
-    """Return the `loads` of orjson, None where orjson is not installed.
-
-    The hosts that we know install it; nothing here requires it.
-    """
-    try:
-        loads: Callable[[str], Any] = import_module("orjson").loads
-    except ImportError:
-        return None
-    return loads
-
-
-_ORJSON_LOADS = _import_orjson_loads()
-
-
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    A delta is read with orjson, in half the time. Where orjson refuses one (NaN, a lone
-    surrogate), or makes a float of an index beyond 64 bits, `json` decides.
-    """
-    name, text = event
-    read = _DELTA_READERS.get(name)
-    if read and _ORJSON_LOADS and not _may_be_deep(text):
-        try:
-            wire = _ORJSON_LOADS(text)
-            if wire["type"] == name:
-                return read(wire)
-        except _ODD_EVENT:
-            pass
-    return _parse_exactly(event)
-
-
-def _parse_exactly(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event with the values that `json` reads.
-
-    Items are sent back as they came, so orjson, which rounds large integers, may not
-    read them. Other servers end their streams with `[DONE]`. Thousands of brackets are
-    a RecursionError, no value a StopIteration.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
     if event.data == _END_OF_STREAM:
         return None
@@ -7066,9 +7118,8 @@ def _text_readers(form: str) -> dict[str, _Reader]:
     return readers
 
 
-_DELTA_READERS: Mapping[str, _Reader] = _text_readers("delta")
 _READERS: Mapping[str, _Reader] = {
-    **_DELTA_READERS,
+    **_text_readers("delta"),
     **_text_readers("done"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
@@ -7365,7 +7416,7 @@ class Endpoint:
     def reasoning_scope_id(self) -> str:
         """Return an id of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's.
+        Keys of one organization can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return hex_digest(identity)[:16]
@@ -8066,7 +8117,7 @@ def new_ulid() -> str:
 # Output items of earlier responses, as they are sent again.
 #
 # The API refuses or silently drops encrypted reasoning of another model family, server or
-# organisation, so the origin of an item is stored with it
+# organization, so the origin of an item is stored with it
 # (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
 #
 # What the model produced stays byte for byte, without ids, which the API would look up
@@ -9777,7 +9828,8 @@ class _StreamReader:
         self._answer = answer
         self._attempts = attempts
         self._background = background
-        self._decoder = EventStreamDecoder()
+        # A background response is resumed behind the number of its last event.
+        self._decoder = EventStreamDecoder(joins_deltas=background is None)
         self._malformed: MalformedEvent | None = None
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
@@ -14971,27 +15023,27 @@ def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
 #
 # What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
 #
-# It stores a summary of a long chat in the chat's row, where the owner of the chat can
-# write any text, and an imported chat brings its own. It appends what stands there to the
-# system prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a
-# channel, it puts what all members wrote into the system prompt (routers/channels.py:1344).
-# Here both are taken out again: the model reads them as a message of the user.
+# It stores a summary of a long chat with the chat, where the owner of the chat can write
+# any text, and an imported chat brings its own. It appends what it finds to the system
+# prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a channel,
+# it puts what all members wrote into the system prompt (routers/channels.py:1344). Here
+# both are taken out again: the model reads them as a message of the user.
 # --------------------------------------------------------------------------------------
 
 
 _HEADING = "[CONVERSATION SUMMARY]\n"
-_NAMES = ("contextSummary", "context_summary")
 
 
-def take_summary(instructions: str, rows: JsonObject) -> tuple[str, str]:
-    """Return the instructions without the summary, and the summary with its heading.
+def take_summary(instructions: str) -> tuple[str, str]:
+    """Return the instructions without a summary, and the summary with its heading.
 
-    `rows` are the messages of the chat's row. What Open WebUI appended behind the summary
-    goes with it: where that begins, only the row could say, which its owner writes.
+    The heading decides, not what is stored: Open WebUI takes a summary from a key of a
+    message, from an item of an answer, or from a column that the chat's row lacks
+    (utils/context_compaction.py:309, models/chat_messages.py:275). What it appended
+    behind the summary goes with it: where that begins, only its owner could say.
     """
-    stored = [as_mapping(row).get(name) for row in rows.values() for name in _NAMES]
     before, heading, summary = instructions.partition(_HEADING)
-    if not heading or not any(map(as_text, stored)):
+    if not heading:
         return instructions, ""
     return before.rstrip("\n"), heading + summary
 
@@ -15169,18 +15221,18 @@ def restore_from_details(
     restored: list[ChatPart] = []
     textless: list[AssistantText] = []
     for part in parts:
-        if isinstance(part, AssistantText) and part.details:
-            turns = read_details(part.details, sign)
-            for piece in _name_records(part.text, turns, records):
-                if piece.text:
-                    restored.append(piece)
-                else:
-                    textless.append(piece)
-            continue
-        if isinstance(part, UserMessage):
+        if isinstance(part, UserMessage):  # the run of the model has ended
             restored += textless
             textless = []
-        restored.append(part)
+        if not isinstance(part, AssistantText) or not part.details:
+            restored.append(part)
+            continue
+        turns = read_details(part.details, sign)
+        for piece in _name_records(part.text, turns, records):
+            if piece.text:
+                restored.append(piece)
+            else:
+                textless.append(piece)
     return [*restored, *textless], records
 
 
@@ -20142,44 +20194,28 @@ def read_config(
     host = metadata or {}
     person = user or {}
     is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
-    given = stored if isinstance(stored, UserValves) else UserValves()
-    switched = _read_switches(given, host.get(_FILTER_KEY))
-    wanted = switched.user
-    own = _allowed_choices(wanted, valves, is_admin)
-    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
-    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
-    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
-    agent = read_agent_parameters(valves.AGENT_JSON)
-    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (
-        rules.problem,
-        timeouts.problem,
-        _permission_error(valves),
-        switched.problem,
-        *agent.problems,
-    )
-    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
+    wishes = _read_wishes(valves, person, host.get(_FILTER_KEY))
+    own = wishes.allowed
+    parsed = _parse_valves(valves)
+    allowed = valves
+    if wishes.own_key:
+        allowed = _for_own_key(valves, parsed.expert.user_keys_get)
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
     tool_kinds = _offered_kinds(own, allowed, is_mapped)
     return Config(
         valves=allowed,
-        expert=expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
-        own_key=own_key,
+        expert=parsed.expert,
+        secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
+        problems=_list_problems(valves, parsed, wishes.problem),
+        own_key=wishes.own_key,
         overrides=_read_or_error(named_models, valves),
-        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules.rules,
-        tool_seconds=timeouts.default,
-        tool_timeouts=timeouts.by_pattern,
-        prices=prices,
+        remote=parsed.remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        approval_rules=parsed.rules.rules,
+        tool_seconds=parsed.timeouts.default,
+        tool_timeouts=parsed.timeouts.by_pattern,
+        prices=parsed.prices,
         effort=_choice(own.REASONING_EFFORT, None),
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choice(own.VERBOSITY, None),
@@ -20189,10 +20225,53 @@ def read_config(
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
-        agent=agent.parameters,
-        wants_agent=switched.agent and may_use_agent,
-        refused=_refused_choices(switched, own, valves, may_use_agent),
+        agent=parsed.agent.parameters,
+        wants_agent=wishes.agent,
+        refused=wishes.refused,
     )
+
+
+class _ParsedValves(NamedTuple):
+    """The valves that hold more than one value each."""
+
+    expert: ExpertSettings
+    expert_problems: Sequence[str]
+    remote: RemoteServers
+    rules: ReadRules
+    timeouts: ReadTimeouts
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    agent: ReadAgent
+
+
+def _parse_valves(valves: Valves) -> _ParsedValves:
+    """Read the valves that hold JSON, rules or lists; each has its own problems."""
+    expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    return _ParsedValves(
+        expert=expert,
+        expert_problems=expert_problems,
+        remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
+        rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
+        timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
+        prices=_read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON),
+        agent=read_agent_parameters(valves.AGENT_JSON),
+    )
+
+
+def _list_problems(
+    valves: Valves, parsed: _ParsedValves, switch_problem: str
+) -> tuple[str, ...]:
+    """Return what is wrong with valves and switches, as messages."""
+    prices = parsed.prices
+    problems = (
+        parsed.rules.problem,
+        parsed.timeouts.problem,
+        _permission_error(valves),
+        switch_problem,
+        *parsed.agent.problems,
+        str(prices) if isinstance(prices, InvalidRequest) else "",
+        *parsed.expert_problems,
+    )
+    return tuple(problem for problem in problems if problem)
 
 
 def named_models(valves: Valves) -> dict[str, ResolvedModel]:
@@ -20270,6 +20349,41 @@ _CHOICES: Mapping[str, str] = {
 
 _AGENT_WORD = "agent"
 """The word for the switch that no user valve stands for."""
+
+
+class _Wishes(NamedTuple):
+    """What a user chose, in the user valves and with the composer's switches."""
+
+    allowed: UserValves
+    """Without the choices that the user may not make."""
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    agent: bool
+    """Whether the chat's model is to be an agent."""
+    refused: Sequence[str]
+    """The names of the choices that the user may not make."""
+    problem: str
+    """The message about switches that cannot be read."""
+
+
+def _read_wishes(valves: Valves, person: JsonObject, switches: object) -> _Wishes:
+    """Return what a user chose and may choose.
+
+    `switches` is what the companion filter wrote into the metadata.
+    """
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    switched = _read_switches(given, switches)
+    allowed = _allowed_choices(switched.user, valves, is_admin)
+    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
+    return _Wishes(
+        allowed=allowed,
+        own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
+        agent=switched.agent and may_use_agent,
+        refused=_refused_choices(switched, allowed, valves, may_use_agent),
+        problem=switched.problem,
+    )
 
 
 class _Switched(NamedTuple):
@@ -22392,11 +22506,8 @@ async def choose_python_files(
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
     for attachment, is_asked in _attached_once(parts):
-        stored = await readable_file(attachment.file_id, user)
+        stored = await _find_stored(attachment, user, is_asked=is_asked)
         if stored is None:
-            # The host itself puts an image into the message, or says that it is gone.
-            if is_asked and not attachment.is_image:
-                raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())
         reason = _reason_against(stored, chosen)
@@ -22417,6 +22528,20 @@ def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool
             if attachment.file_id not in seen:
                 seen.add(attachment.file_id)
                 yield attachment, index == question
+
+
+async def _find_stored(
+    attachment: Attachment, user: HostUser | None, *, is_asked: bool
+) -> StoredFile | None:
+    """Return a file that `user` may read, or None.
+
+    Raises InvalidRequest if there is none at the message that is asked. For an image
+    the host itself does: it puts it into the message, or says that it is gone.
+    """
+    stored = await readable_file(attachment.file_id, user)
+    if stored is None and is_asked and not attachment.is_image:
+        raise InvalidRequest(GONE_FILE.format(attachment.name))
+    return stored
 
 
 def name_python_files(
@@ -22700,6 +22825,13 @@ def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
     return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
 
 
+_OF_TASK_LIST = ("create_tasks", "update_task")
+"""Builtin tools that read the list of a chat's tasks and write it again.
+
+Open WebUI runs the calls of a response one by one, all but `delegate_task`. Here they
+run at once, and one would undo what another has marked (tools/builtin.py, `update_task`
+of 0.12.4).
+"""
 _CITED = (
     "fetch_url",
     "query_chat_files",
@@ -22755,6 +22887,7 @@ class HostTools:
         self._host = host
         self._user = user
         self._names = names
+        self._task_list = asyncio.Lock()
 
     def _own_name(self, name: str) -> str:
         """Return the host's name of a tool, by the name that the model was given."""
@@ -22816,8 +22949,14 @@ class HostTools:
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
-        result = await self._result(own, tool, params)
+        async with self._turn_of(own):
+            result = await self._result(own, tool, params)
         return await self._answer(own, tool, params, result)
+
+    def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
+        """Return what a call waits for: earlier ones about the same list of tasks."""
+        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
+        return self._task_list if is_about_list else nullcontext()
 
     async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
         """Run a tool where it has to run.
@@ -23240,7 +23379,7 @@ def _read_messages(
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call, stored, instructions)
+    instructions, summary = _take_conversation(call, instructions)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -23255,13 +23394,16 @@ def _read_messages(
     return _attach_stored(chat), reason
 
 
-def _take_conversation(
-    call: CheckedCall, stored: StoredChat | None, instructions: str
-) -> tuple[str, str]:
-    """Return the instructions without what the host tells there of the conversation."""
+def _take_conversation(call: CheckedCall, instructions: str) -> tuple[str, str]:
+    """Return the instructions without what the host tells there of the conversation.
+
+    It tells it in chats of its page only; other clients write their own instructions.
+    """
     if call.caller.is_in_channel:
         return take_thread(instructions)
-    return take_summary(instructions, stored.messages if stored else {})
+    if call.caller.host_reads:
+        return take_summary(instructions)
+    return instructions, ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:
@@ -23883,6 +24025,19 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     return ChunkRenderer(*_response_head(caller))
 
 
+def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
+    """Return a chunk in a form that its reader shows: in a channel, an error as text.
+
+    There Open WebUI drops errors of a stream, and the answer would be empty
+    (socket/main.py:1369 of 0.12.4).
+    """
+    message = value_at(chunk, "error", "message")
+    if not (message and caller.is_in_channel):
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
+
+
 def page_view() -> NativeRenderer:
     """Return what renders an answer for Open WebUI."""
     return NativeRenderer(monotonic_seconds, HostedItems)
@@ -24448,22 +24603,31 @@ _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 """A key can lack the permission (scope `api.files.write`), a gateway the address."""
 
 
+class _ChatFile(NamedTuple):
+    """A file that the code of a request gets."""
+
+    file: PythonFile
+    key: UploadKey
+    known_id: str
+    """The API's id of an earlier upload; empty if the file has to be uploaded."""
+
+
 class ChatUploads:
     """The files of one request that its code gets; each is uploaded once a day."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Upload nothing yet."""
+        """Look up which files were uploaded before; upload nothing yet."""
         self._prepared = prepared
         self._connections = connections
         self._memory = prepared.call.capabilities.uploads
+        self._files: list[_ChatFile] = []
+        for file in prepared.python_files:
+            key = _upload_key(file, prepared.call)
+            self._files.append(_ChatFile(file, key, self._memory.find(key)))
 
     def status_line(self) -> str:
         """Return what is shown while files are uploaded; empty if all of them are."""
-        new = [
-            file
-            for file in self._prepared.python_files
-            if not self._memory.find(self._key(file))
-        ]
+        new = [file for file in self._files if not file.known_id]
         return f"Copying {plural(len(new), 'file')} to Python" if new else ""
 
     async def request_with_files(self) -> PreparedRequest:
@@ -24472,8 +24636,10 @@ class ChatUploads:
         Raises InvalidRequest for a file that cannot be read or uploaded.
         """
         ids: list[str] = []
-        for file in self._prepared.python_files:
-            file_id = self._memory.find(self._key(file)) or await self._upload(file)
+        for chat_file in self._files:
+            file_id = chat_file.known_id
+            if not file_id:
+                file_id = await self._upload(chat_file.file, chat_file.key)
             if file_id:
                 ids.append(file_id)
         request = with_container_files(self._prepared.request, ids)
@@ -24484,10 +24650,10 @@ class ChatUploads:
 
         A request that failed may have named a file that is gone.
         """
-        for file in self._prepared.python_files:
-            self._memory.forget(self._key(file))
+        for chat_file in self._files:
+            self._memory.forget(chat_file.key)
 
-    async def _upload(self, file: PythonFile) -> str:
+    async def _upload(self, file: PythonFile, key: UploadKey) -> str:
         """Return the id of a file that was just uploaded; empty for an empty file.
 
         The API refuses an empty one.
@@ -24511,20 +24677,21 @@ class ChatUploads:
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
-        self._memory.add(self._key(file), file_id)
+        self._memory.add(key, file_id)
         return file_id
 
-    def _key(self, file: PythonFile) -> UploadKey:
-        call = self._prepared.call
-        return UploadKey(
-            account=call.endpoint.account(),
-            user_id=call.caller.user_id,
-            chat_id=call.caller.chat_id,
-            file_id=file.file_id,
-            path=file.stored.path,
-            size=file.stored.size,
-            name=file.name,
-        )
+
+def _upload_key(file: PythonFile, call: CheckedCall) -> UploadKey:
+    """Return what names a file of a chat among all uploads."""
+    return UploadKey(
+        account=call.endpoint.account(),
+        user_id=call.caller.user_id,
+        chat_id=call.caller.chat_id,
+        file_id=file.file_id,
+        path=file.stored.path,
+        size=file.stored.size,
+        name=file.name,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -24981,14 +25148,24 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
-                if event.ending.is_failure:
-                    uploads.forget()
-                refusal = refusal_notice(call)
-                if refusal:
-                    yield Status(refusal)
-                yield report_end(prepared, answer.whole(event))
-                for notice in await notices_of(prepared):
-                    yield Status(notice)
+                ended = answer.whole(event)
+                async with aclosing(_end_answer(prepared, ended, uploads)) as ends:
+                    async for end in ends:
+                        yield end
+
+
+async def _end_answer(
+    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Yield the end of a run with its report, and the notices about it."""
+    if ended.ending.is_failure:
+        uploads.forget()
+    refusal = refusal_notice(prepared.call)
+    if refusal:
+        yield Status(refusal)
+    yield report_end(prepared, ended)
+    for notice in await notices_of(prepared):
+        yield Status(notice)
 
 
 class _Answer:
@@ -25597,14 +25774,15 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
-                        yield chunk
+                        yield readable_chunk(chunk, call.caller)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
             metadata = refused_metadata(call, error)
             if metadata:
                 yield metadata_chunk(view, metadata)
-            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            yield readable_chunk(error_chunk(message), call.caller)
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 

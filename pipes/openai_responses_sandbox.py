@@ -2730,9 +2730,8 @@ class SandboxTools:
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
-        self._workspaces: Workspaces = WorkspacePool()
-        if workspaces is not None:
-            self._workspaces = workspaces
+        self._workspaces: Workspaces
+        self._workspaces = WorkspacePool() if workspaces is None else workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None

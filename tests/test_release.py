@@ -346,6 +346,14 @@ def test_agent_says_what_it_does(files: dict[str, str]) -> None:
     assert "with GPT-6.1 Sol" in agent["meta"]["description"]
 
 
+def test_models_that_cost_many_times_as_much_are_not_public() -> None:
+    """Administrators see them, and give access to whom they choose."""
+    names = ["gpt-5.2", "gpt-6.1-sol-pro", "gpt-6.1-sol-research", "gpt-5.2-pro"]
+    models = json.loads(models_file("p", names, []))
+
+    assert [bool(one["access_grants"]) for one in models] == [True] + [False] * 3
+
+
 def test_model_without_vision_offers_no_pictures() -> None:
     """It is not offered pictures."""
     blind, seeing = json.loads(

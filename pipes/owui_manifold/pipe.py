@@ -38,6 +38,7 @@ from owui_manifold.present.report import refused_metadata
 from owui_manifold.present.views import (
     metadata_chunk,
     page_view,
+    readable_chunk,
     stream_view,
     whole_result,
 )
@@ -129,14 +130,15 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
-                        yield chunk
+                        yield readable_chunk(chunk, call.caller)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
             metadata = refused_metadata(call, error)
             if metadata:
                 yield metadata_chunk(view, metadata)
-            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            message = report_exception(call.log, error, PIPE_SHELL)
+            yield readable_chunk(error_chunk(message), call.caller)
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 

@@ -182,7 +182,7 @@ def _read_messages(
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call, stored, instructions)
+    instructions, summary = _take_conversation(call, instructions)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -197,13 +197,16 @@ def _read_messages(
     return _attach_stored(chat), reason
 
 
-def _take_conversation(
-    call: CheckedCall, stored: StoredChat | None, instructions: str
-) -> tuple[str, str]:
-    """Return the instructions without what the host tells there of the conversation."""
+def _take_conversation(call: CheckedCall, instructions: str) -> tuple[str, str]:
+    """Return the instructions without what the host tells there of the conversation.
+
+    It tells it in chats of its page only; other clients write their own instructions.
+    """
     if call.caller.is_in_channel:
         return take_thread(instructions)
-    return take_summary(instructions, stored.messages if stored else {})
+    if call.caller.host_reads:
+        return take_summary(instructions)
+    return instructions, ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:

@@ -2,6 +2,7 @@
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.items import Item
+from openai_responses.json_input import value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import (
@@ -23,6 +24,19 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     if caller.host_reads:
         return page_view()
     return ChunkRenderer(*_response_head(caller))
+
+
+def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
+    """Return a chunk in a form that its reader shows: in a channel, an error as text.
+
+    There Open WebUI drops errors of a stream, and the answer would be empty
+    (socket/main.py:1369 of 0.12.4).
+    """
+    message = value_at(chunk, "error", "message")
+    if not (message and caller.is_in_channel):
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
 
 
 def page_view() -> NativeRenderer:

@@ -93,7 +93,7 @@ def lead_crew(request: ValidRequest, _: Options) -> Reply:
     A sub-agent is a chat of its own, whose question is the task.
     """
     for year, degrees in DEGREES.items():
-        if TASK.format(year=year) in request.said:
+        if TASK.format(year=year) in request.last_user_text:
             return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
     match request.rounds:
         case 0:
