@@ -36,7 +36,8 @@ import pytest
 from aiohttp import web
 
 from environment import Environment
-from fuzz import convert_output, describe_tool, load_pipe
+from fuzz import BUILT, convert_output, describe_tool
+from golden_run.built_files import load_pipe
 from other_servers.completions_stub import complete_chat
 from other_servers.relay import Relay
 from stand_in.host import Row, StandInHost, host_callable, host_request
@@ -306,7 +307,7 @@ SERVERS = {"gpt-oss": serve_gpt_oss, "litellm": serve_litellm}
 
 async def try_all(names: Sequence[str], save: Path | None) -> int:
     """Try the servers in each mode; print the results, and return how many failed."""
-    built = load_pipe()
+    built = load_pipe(BUILT)
     failures = 0
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
         patch.delenv("OPENAI_API_KEY", raising=False)

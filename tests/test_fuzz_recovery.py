@@ -4,7 +4,8 @@ from types import ModuleType
 
 import pytest
 
-from fuzz import convert_output, load_pipe, run_chats, write_figures
+from fuzz import BUILT, convert_output, run_chats, write_figures
+from golden_run.built_files import load_pipe
 
 CHATS = range(16)
 
@@ -12,7 +13,7 @@ CHATS = range(16)
 @pytest.fixture(scope="module")
 def built() -> ModuleType:
     """The built pipe."""
-    return load_pipe()
+    return load_pipe(BUILT)
 
 
 @pytest.mark.asyncio

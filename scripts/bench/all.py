@@ -1,9 +1,9 @@
-"""Print every table of the benchmarks, one after the other, and all goals at the end.
+"""Run the benchmarks one after the other, and print all goals at the end.
 
-python scripts/bench/all.py             all but the soak, in about six minutes
+python scripts/bench/all.py             all but the soak and installing
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
-Each is a program of its own, which can be run alone. docs/benchmarks.md holds figures.
+Each is a program of its own, which can be run alone. docs/benchmarks.md has the figures.
 """
 
 import argparse
@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parent
 GOAL = "Goal: "
 
 
 class Bench(NamedTuple):
-    """A program, what it answers, and its arguments for a quick run."""
+    """A program, the heading of its table, and its arguments for a quick run."""
 
     program: str
-    question: str
-    quick: str
+    heading: str
+    quick_arguments: str
 
 
 BENCHES = (
@@ -37,7 +37,7 @@ BENCHES = (
 
 
 def main() -> int:
-    """Run all; return 1 where one of them failed."""
+    """Run all; return 1 if one of them failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes")
     parser.add_argument("--without", nargs="+", default=[], metavar="PROGRAM")
@@ -45,31 +45,27 @@ def main() -> int:
     today = datetime.now(UTC).date()
     print(f"{today}, {os.cpu_count()} cores, Python {platform.python_version()}")
     exit_code = 0
-    goals = []
+    goals: list[str] = []
     for bench in BENCHES:
         if bench.program in arguments.without:
             continue
         lines, succeeded = run(bench, arguments.quick)
-        for line in lines:
-            if line.startswith(GOAL):
-                goals.append(f"  {bench.program:12}{line.removeprefix(GOAL)}")
+        results = [line.removeprefix(GOAL) for line in lines if line.startswith(GOAL)]
         if not succeeded:
-            goals.append(f"  {bench.program:12}FAILED")
+            results.append("FAILED")
             exit_code = 1
+        goals += [f"  {bench.program:12}{result}" for result in results]
     print("\n== Goals\n", *goals, sep="\n")
     return exit_code
 
 
 def run(bench: Bench, quick: bool) -> tuple[list[str], bool]:
-    """Run one program, and print its lines as they come; return them.
-
-    The flag says whether the program succeeded.
-    """
-    print(f"\n== {bench.question} ({bench.program})\n", flush=True)
-    command = [sys.executable, str(HERE / bench.program)]
+    """Run one program; return the lines that it printed, and whether it succeeded."""
+    print(f"\n== {bench.heading} ({bench.program})\n", flush=True)
+    command = [sys.executable, str(FOLDER / bench.program)]
     if quick:
-        command += bench.quick.split()
-    lines = []
+        command += bench.quick_arguments.split()
+    lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
         for line in program.stdout:

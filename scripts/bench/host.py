@@ -1,30 +1,34 @@
-"""The simulator in a process of its own, and the built pipe without Open WebUI.
+"""What the benchmarks share: the simulator as a process, the built pipe, figures, tables.
 
-Only what reads the simulator's answers is measured, so it runs elsewhere. A temporary
-chat needs as much of Open WebUI as its version.
+Only what reads the simulator's answers is measured, so it runs in its own process. A
+temporary chat needs nothing of Open WebUI but its version.
 """
 
-import __future__
-
+import argparse
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from golden_run.built_files import load_pipe
+
 SCRIPTS = Path(__file__).resolve().parents[1]
-BUILT = SCRIPTS.parent / "pipes" / "openai_responses_manifold.py"
+ROOT = SCRIPTS.parent
+BUILT = ROOT / "pipes" / "openai_responses_manifold.py"
 MODEL = "gpt-5.6-sol"
 VERSION = "0.12.4"
+NAME_WIDTH = 28
+COLUMN_WIDTH = 14
 
 Chunk = dict[str, Any]
 
 
 class Address(NamedTuple):
-    """Where a server answers, and with which key."""
+    """Where a server listens, and a key that it accepts."""
 
     base_url: str
     api_key: str
@@ -50,8 +54,9 @@ def run_simulator() -> Iterator[Address]:
 
 @asynccontextmanager
 async def open_pipe(address: Address) -> AsyncIterator[Any]:
-    """Lend a pipe of the built file; its pool of connections is closed afterwards."""
-    pipe = _load_pipe()
+    """Give a pipe of the built file; close its connections afterwards."""
+    _provide_open_webui()
+    pipe = load_pipe(BUILT).Pipe()
     pipe.valves = pipe.Valves(BASE_URL=address.base_url, API_KEY=address.api_key)
     try:
         yield pipe
@@ -59,22 +64,8 @@ async def open_pipe(address: Address) -> AsyncIterator[Any]:
         await pipe._connections.close()
 
 
-def _load_pipe() -> Any:
-    """Return the pipe of the built file, executed as Open WebUI's loader does.
-
-    The loader's own module has the `annotations` future, which `exec` inherits.
-    """
-    _provide_open_webui()
-    module = ModuleType("function_bench")
-    sys.modules[module.__name__] = module
-    flags = __future__.annotations.compiler_flag
-    text = BUILT.read_text("utf-8")
-    exec(compile(text, str(BUILT), "exec", flags, dont_inherit=True), vars(module))
-    return module.Pipe()
-
-
 def _provide_open_webui() -> None:
-    """Let the pipe find the host's version; a chat without a row asks for no more."""
+    """Provide the module in which the pipe looks for the host's version."""
     package = ModuleType("open_webui")
     environment = ModuleType("open_webui.env")
     vars(environment)["VERSION"] = VERSION
@@ -85,9 +76,9 @@ def _provide_open_webui() -> None:
 async def answer_chunks(
     pipe: Any, question: str, chat: str = "bench"
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield what Open WebUI would read of an answer in a temporary chat.
+    """Yield the chunks that Open WebUI would read of an answer in a temporary chat.
 
-    Raises RuntimeError where the pipe shows an error.
+    Raises RuntimeError if the pipe shows an error.
     """
     body = {
         "model": f"openai_responses_manifold.{MODEL}",
@@ -102,6 +93,45 @@ async def answer_chunks(
         yield chunk
 
 
-def verdict(is_met: bool) -> str:
-    """Return the word about a goal that `all.py` prints again at its end."""
-    return "met" if is_met else "MISSED"
+def server_cpu(pid: int) -> float:
+    """Return the CPU that a process has used (proc_pid_stat(5): utime and stime)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def parse_options(
+    description: str | None, **defaults: tuple[float, str]
+) -> argparse.Namespace:
+    """Read the options of a benchmark, each given as its default and its help."""
+    first_line = (description or "").split("\n", 1)[0]
+    parser = argparse.ArgumentParser(description=first_line)
+    for name, (default, help_text) in defaults.items():
+        option = "--" + name.replace("_", "-")
+        parser.add_argument(option, type=type(default), default=default, help=help_text)
+    return parser.parse_args()
+
+
+def ratios(values: Sequence[float], yardstick: Sequence[float]) -> list[float]:
+    """Compare round by round: what slows a machine lasts longer than a round."""
+    return [
+        value / reference for value, reference in zip(values, yardstick, strict=True)
+    ]
+
+
+def table(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
+    """Return a title, the names of the columns, and a line for each row."""
+    lines = [title, _row("", columns)]
+    lines += [_row(name, cells) for name, cells in rows.items()]
+    return "\n".join(lines)
+
+
+def _row(name: str, cells: Sequence[str]) -> str:
+    aligned = "".join(f"{cell:>{COLUMN_WIDTH}}" for cell in cells)
+    return f"  {name:{NAME_WIDTH}}{aligned}"
+
+
+def goal_line(goal: str, is_met: bool, figures: str) -> str:
+    """Return the line about a goal, which `all.py` prints again at its end."""
+    verdict = "met" if is_met else "MISSED"
+    return f"Goal: {goal}: {verdict} ({figures})."

@@ -1,14 +1,13 @@
-"""Measure what the real Open WebUI does when a function is saved or imported.
+"""Measure what the real Open WebUI does when the pipe is saved or imported.
 
 python scripts/bench/installing.py      one table, in about a minute
 
-The editor's *Save* first sends its text to be formatted by Black, then stores it.
+The editor's *Save* first sends the text to be formatted by Black, then stores it.
 *Import JSON* only stores. Storing runs the file once. Open WebUI does all of this in
-the event loop of the process that answers everybody, so the CPU of that process is the
-time in which nobody is answered.
+the event loop of the process that serves everybody: while that process uses CPU, nobody
+gets an answer.
 """
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Mapping
@@ -19,99 +18,73 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.inside import cpu_seconds
+from bench.host import parse_options, server_cpu, table
+from bench.load import pipe_texts
 from hosts.people.client import Json
 from hosts.servers.open_webui import OpenWebUI
-from releasing.contents import ADMINISTRATION_ID, PIPE_ID, READABLE
-from releasing.packed import pack
 
-ROOT = Path(__file__).resolve().parents[2]
 FUNCTION_ID = "installed_again"
-FORMATTING = "formatting"
-IMPORTING = "importing"
-UPDATING = "updating"
-STEPS = (FORMATTING, IMPORTING, UPDATING)
+STEPS = ("formatting", "storing")
 SMALL = '"""title: Small"""\n\n\nclass Filter: ...\n'
-"""Formatted first: Black loads parts of itself for that."""
+"""Installed first: Black loads parts of itself for the first text."""
 UNFREEZE = '"""title: Unfreeze"""\nimport gc\ngc.unfreeze()\nclass Filter: ...\n'
-"""`boot.py` of the tests freezes what the server has imported, which then costs nothing
-when garbage is collected. Elsewhere it does."""
+"""The tests' `boot.py` excludes what the server has imported from the collection of
+garbage, which would make it too cheap here."""
+
+Seconds = Mapping[str, list[tuple[float, float]]]
+"""The seconds of CPU of both steps in each round, by the form of the pipe."""
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
-    print(table(asyncio.run(measure(sources(), rounds)), rounds))
+    options = parse_options(__doc__, rounds=(5, "of each form"))
+    print(result(asyncio.run(measure(pipe_texts(), options.rounds)), options.rounds))
 
 
-def sources() -> dict[str, str]:
-    """Return the texts to install by their names."""
-    texts: dict[str, str] = {}
-    names = {PIPE_ID: "the pipe", ADMINISTRATION_ID: "the filter for administrators"}
-    for function_id, name in names.items():
-        readable = READABLE[function_id]
-        text = (ROOT / readable).read_text("utf-8")
-        texts[f"{name}, readable"] = text
-        texts[f"{name}, packed"] = pack(text, readable)
-    return texts
-
-
-async def measure(
-    texts: Mapping[str, str], rounds: int
-) -> dict[str, dict[str, list[float]]]:
-    """Return the seconds of CPU of each step, by the names of texts and steps."""
-    results: dict[str, dict[str, list[float]]] = {}
+async def measure(texts: Mapping[str, str], rounds: int) -> Seconds:
+    """Install each text once in a round."""
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in texts}
     async with OpenWebUI() as server:
         await server.admin.install_function("unfreeze", UNFREEZE, "Unfreeze")
         await install(server, SMALL)
         for _ in range(rounds):
             for name, text in texts.items():
-                steps = results.setdefault(name, {step: [] for step in STEPS})
-                for step, seconds in (await install(server, text)).items():
-                    steps[step].append(seconds)
-    return results
+                seconds[name].append(await install(server, text))
+    return seconds
 
 
-async def install(server: OpenWebUI, text: str) -> dict[str, float]:
-    """Format, import and update one function; return the seconds of CPU of each."""
-    functions = "/api/v1/functions"
+async def install(server: OpenWebUI, text: str) -> tuple[float, float]:
+    """Format and store a function, and delete it; return the CPU of the two steps."""
     function = {
         "id": FUNCTION_ID,
         "name": "Installed again",
         "meta": {"description": "A benchmark installs it."},
         "content": text,
     }
-    seconds, formatted = await _call(
-        server, "/api/v1/utils/code/format", {"code": text}
-    )
-    spent = {FORMATTING: seconds}
+    code = {"code": text}
+    formatting, formatted = await _call(server, "/api/v1/utils/code/format", code)
     if formatted["code"] != text:
         raise RuntimeError("Black has changed the text.")
-    spent[IMPORTING], _ = await _call(server, f"{functions}/create", function)
-    update = f"{functions}/id/{FUNCTION_ID}/update"
-    spent[UPDATING], _ = await _call(server, update, function)
+    storing, _ = await _call(server, "/api/v1/functions/create", function)
     await server.admin.delete_function(FUNCTION_ID)
-    return spent
+    return formatting, storing
 
 
 async def _call(server: OpenWebUI, path: str, form: Json) -> tuple[float, Json]:
-    """Return what a call took of the server's CPU, and what it answered."""
-    began = cpu_seconds(server.pid)
+    """Return the CPU that the server used for a call, and its answer."""
+    before = server_cpu(server.pid)
     answer: Json = await server.admin.call("POST", path, form)
-    return cpu_seconds(server.pid) - began, answer
+    return server_cpu(server.pid) - before, answer
 
 
-def table(results: Mapping[str, Mapping[str, list[float]]], rounds: int) -> str:
-    """Return a line for each text."""
-    lines = [f"Installing in Open WebUI, {rounds} rounds, medians, seconds of CPU"]
-    heads = "".join(f"{step:>12}" for step in STEPS)
-    lines.append(f"  {'':40}{heads}")
-    for name, steps in results.items():
-        numbers = "".join(f"{median(steps[step]):12.2f}" for step in STEPS)
-        lines.append(f"  {name:40}{numbers}")
-    return "\n".join(lines)
+def result(seconds: Seconds, rounds: int) -> str:
+    """Return a line for each form of the pipe."""
+    rows = {
+        name: [f"{median(step):.2f}" for step in zip(*pairs, strict=True)]
+        for name, pairs in seconds.items()
+    }
+    title = f"Installing in Open WebUI, {rounds} rounds, medians, seconds of CPU"
+    return table(title, STEPS, rows)
 
 
 if __name__ == "__main__":

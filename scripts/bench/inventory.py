@@ -28,26 +28,26 @@ class Pipe:
     async def pipe(self, body: dict[str, Any]) -> str:
         """Count; the question is the id of the function to look at."""
         for _ in range(3):
-            await asyncio.sleep(0)  # what was told to close closes
+            await asyncio.sleep(0)  # lets what is closing close
             gc.collect()
         function_id = body["messages"][-1]["content"]
         return json.dumps(count_held(f"function_{function_id}_"))
 
 
 def count_held(module_prefix: str) -> dict[str, int]:
-    """Return the figures; the modules of the function's copies begin with the prefix.
+    """Return the counts; the modules of the function's copies begin with the prefix.
 
-    A connection that rests in a pool closes by itself, so its descriptor is left out.
+    An idle connection of a pool closes by itself, so its descriptor is left out.
     """
     objects = gc.get_objects()
     sessions = [held for held in objects if isinstance(held, aiohttp.ClientSession)]
-    resting = sum(_resting_connections(session) for session in sessions)
-    modules = [type(held).__module__ for held in objects]
-    own_modules = [name for name in modules if str(name).startswith(module_prefix)]
+    idle = sum(_idle_connections(session) for session in sessions)
+    modules = [str(type(held).__module__) for held in objects]
+    own_modules = [name for name in modules if name.startswith(module_prefix)]
     return {
         "resident": _resident_kilobytes(),
         "blocks": sys.getallocatedblocks(),
-        "descriptors": len(os.listdir("/proc/self/fd")) - 1 - resting,
+        "descriptors": len(os.listdir("/proc/self/fd")) - 1 - idle,
         "tasks": len(asyncio.all_tasks()),
         "sessions": len([session for session in sessions if not session.closed]),
         "threads": threading.active_count(),
@@ -56,7 +56,7 @@ def count_held(module_prefix: str) -> dict[str, int]:
     }
 
 
-def _resting_connections(session: aiohttp.ClientSession) -> int:
+def _idle_connections(session: aiohttp.ClientSession) -> int:
     pools = getattr(session.connector, "_conns", {})
     return sum(len(pool) for pool in pools.values())
 

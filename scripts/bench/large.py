@@ -3,11 +3,10 @@
 python scripts/bench/large.py                   every case at its size
 python scripts/bench/large.py --share 0.1       a tenth of each size
 
-A caller, the owner of a chat or a model chooses these sizes. So the work of each case has
-to be linear: `tests/test_large.py` counts it at three sizes.
+A caller, the owner of a chat or a model chooses these sizes, so the work of each case
+has to be linear: `tests/test_large.py` counts it at three sizes.
 """
 
-import argparse
 import gc
 import sys
 import time
@@ -21,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipelines"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.host import verdict
+from bench.host import goal_line, parse_options
 from large_cases import answers, chats
 
 GOAL = 0.5
@@ -31,10 +30,10 @@ Work = Callable[[], object]
 
 
 class Case(NamedTuple):
-    """Prepares work of a chosen size; the goal holds for `size`.
+    """A function that prepares work of a given size, and the size that has the goal.
 
-    `uses_regex` says that a regular expression does the work, whose steps the
-    interpreter cannot count.
+    `uses_regex` says that a regular expression does the work: the interpreter cannot
+    count its steps.
     """
 
     prepare: Callable[[int], Work]
@@ -43,7 +42,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The words by which it is chosen and shown."""
+        """The name of its function."""
         return self.prepare.__name__
 
 
@@ -77,24 +76,22 @@ CASES = (
 
 def main() -> None:
     """Print the seconds of each case."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--share", type=float, default=1.0, help="of each size")
-    arguments = parser.parse_args()
+    options = parse_options(__doc__, share=(1.0, "of each size"))
     slowest = 0.0
     for case in CASES:
-        size = max(1, int(case.size * arguments.share))
+        size = max(1, int(case.size * options.share))
         seconds = cpu_seconds(case.prepare(size))
         slowest = max(slowest, seconds)
         name = case.name.replace("_", " ")
         print(f"{name:28} {size:>12,} {seconds:8.2f} s", flush=True)
-    is_met = slowest <= GOAL
-    print(f"Goal: each at most {GOAL} s of CPU: {verdict(is_met)} ({slowest:.2f}).")
+    goal = f"each at most {GOAL} s of CPU"
+    print(goal_line(goal, slowest <= GOAL, f"{slowest:.2f}"))
 
 
 def cpu_seconds(work: Work) -> float:
-    """Return the seconds of CPU of one piece of work.
+    """Return the seconds of CPU that some work takes.
 
-    As in the pipe, no garbage is collected meanwhile; what is put off until then counts.
+    As in the pipe, garbage is collected after the work, not during it; that counts.
     """
     gc.collect()
     gc.disable()

@@ -1,18 +1,15 @@
-"""Measure what it takes to load the built files: their size, time and memory.
+"""Measure the size of the built files, and the CPU that loading them takes.
 
 python scripts/bench/load.py      one table, in about ten seconds
 
 Each is loaded in a process of its own that uses aiohttp and pydantic already, as both
-hosts do. Compiling is part of it: the hosts get a text, and keep no bytecode. The time
-is that of the CPU, which other work on the machine hardly changes. What Open WebUI does
-around it, when a file is saved or imported, `installing.py` measures.
+hosts do. Compiling is part of it: the hosts get a text, and keep no bytecode.
+`installing.py` measures what Open WebUI does when a file is saved or imported.
 """
 
-import argparse
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -20,17 +17,17 @@ from tempfile import TemporaryDirectory
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.host import verdict
-from releasing.contents import ADMINISTRATION_ID, PIPE_ID, READABLE
+from bench.host import BUILT, ROOT, goal_line, parse_options, table
+from releasing.contents import PIPE_ID, READABLE
 from releasing.packed import pack
 
-ROOT = Path(__file__).resolve().parents[2]
 AGENTS = ROOT / "pipelines/gpt5_agent_strategies.py"
-PIPE = "the pipe"
+READABLE_PIPE = "the pipe, readable"
 PACKED_PIPE = "the pipe, packed"
-GOAL_SECONDS = 0.2
+GOAL = 0.2
+"""Seconds of CPU."""
 LOADER = """\
-import __future__, gc, sys, time
+import __future__, sys, time
 import aiohttp, pydantic
 from pathlib import Path
 from types import ModuleType
@@ -38,91 +35,57 @@ from types import ModuleType
 class InUse(pydantic.BaseModel):  # pydantic loads half of itself for the first model
     number: int = 1
 
-def resident():
-    line = [s for s in open("/proc/self/status") if s.startswith("VmRSS:")][0]
-    return int(line.split()[1])
-
-gc.collect()
-held, began = resident(), time.process_time()
+began = time.process_time()
 module = ModuleType("loaded")
 sys.modules["loaded"] = module
 text = Path(sys.argv[1]).read_text("utf-8")
 flags = __future__.annotations.compiler_flag
 exec(compile(text, sys.argv[1], "exec", flags, dont_inherit=True), vars(module))
-seconds = time.process_time() - began
-print(seconds, resident() - held)
+print(time.process_time() - began)
 """
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What one file took: its size in bytes, seconds of CPU, memory in KiB."""
-
-    name: str
-    size: int
-    seconds: float
-    resident: float
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
+    options = parse_options(__doc__, rounds=(7, "of each file"))
+    texts = {**pipe_texts(), "the agents": AGENTS.read_text("utf-8")}
+    sizes = {name: len(text.encode()) for name, text in texts.items()}
+    seconds = {name: load_seconds(text, options.rounds) for name, text in texts.items()}
+    print(result(sizes, seconds, options.rounds))
+
+
+def pipe_texts() -> dict[str, str]:
+    """Return both forms of the pipe."""
+    text = BUILT.read_text("utf-8")
+    return {READABLE_PIPE: text, PACKED_PIPE: pack(text, READABLE[PIPE_ID])}
+
+
+def load_seconds(text: str, rounds: int) -> float:
+    """Load a text in new processes; return the median of their seconds of CPU."""
     with TemporaryDirectory() as folder:
-        files = write_files(Path(folder))
-        loaded = [load(name, file, rounds) for name, file in files.items()]
-    print(table(loaded, rounds))
+        file = Path(folder) / "loaded.py"
+        file.write_text(text, "utf-8")
+        command = [sys.executable, "-c", LOADER, str(file)]
+        runs = [
+            subprocess.run(command, check=True, capture_output=True, text=True)
+            for _ in range(rounds)
+        ]
+    return median(float(run.stdout) for run in runs)
 
 
-def write_files(folder: Path) -> Mapping[str, Path]:
-    """Return the files to load by their names; packs the two that people get packed."""
-    files: dict[str, Path] = {}
-    names = {PIPE_ID: PIPE, ADMINISTRATION_ID: "the filter for administrators"}
-    for function_id, name in names.items():
-        readable = READABLE[function_id]
-        packed = folder / f"{function_id}.py"
-        packed.write_text(pack((ROOT / readable).read_text("utf-8"), readable), "utf-8")
-        files[name] = ROOT / readable
-        files[f"{name}, packed"] = packed
-    files["the agents"] = AGENTS
-    return files
-
-
-def load(name: str, file: Path, rounds: int) -> Loaded:
-    """Load a file again and again, each time in a new process; return the medians."""
-    runs = [_load_once(file) for _ in range(rounds)]
-    return Loaded(
-        name=name,
-        size=file.stat().st_size,
-        seconds=median(seconds for seconds, _ in runs),
-        resident=median(resident for _, resident in runs),
-    )
-
-
-def _load_once(file: Path) -> tuple[float, float]:
-    """Return seconds of CPU, and KiB of memory."""
-    command = [sys.executable, "-c", LOADER, str(file)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    seconds, resident = printed.split()
-    return float(seconds), float(resident)
-
-
-def table(loaded: list[Loaded], rounds: int) -> str:
+def result(sizes: Mapping[str, int], seconds: Mapping[str, float], rounds: int) -> str:
     """Return a line for each file, then the goal."""
-    lines = [f"Loading the built files, {rounds} rounds, medians"]
-    lines.append(f"  {'':40}{'kB':>8}{'CPU s':>8}{'MB':>8}")
-    for file in loaded:
-        kilobytes = file.size / 1e3
-        megabytes = file.resident * 1024 / 1e6
-        numbers = f"{kilobytes:8.0f}{file.seconds:8.2f}{megabytes:8.1f}"
-        lines.append(f"  {file.name:40}{numbers}")
-    slowest = max(file.seconds for file in loaded if file.name in (PIPE, PACKED_PIPE))
-    lines.append(
-        f"Goal: the pipe at most {GOAL_SECONDS} s of CPU, in both forms: "
-        f"{verdict(slowest <= GOAL_SECONDS)} ({slowest:.2f})."
+    rows = {
+        name: [f"{sizes[name] / 1e3:.0f}", f"{seconds[name]:.2f}"] for name in sizes
+    }
+    title = f"Loading the built files, {rounds} rounds, medians"
+    slowest = max(seconds[READABLE_PIPE], seconds[PACKED_PIPE])
+    goal = goal_line(
+        f"the pipe at most {GOAL} s of CPU, in both forms",
+        slowest <= GOAL,
+        f"{slowest:.2f}",
     )
-    return "\n".join(lines)
+    return f"{table(title, ('kB', 'CPU s'), rows)}\n{goal}"
 
 
 if __name__ == "__main__":

@@ -2,17 +2,14 @@
 
 python scripts/bench/memory.py      200 streams of 500 deltas, twice: in a minute
 
-First a round as it is: the memory a stream takes, and the CPU a delta costs. Then one
-in which Python's memory is traced, which doubles the CPU. Ends with 1 where an answer
-was not whole, or where a task was left. Whether memory grows over many rounds is what
-`soak.py` finds out.
+In the first round the process's memory is measured, in the second one the memory that
+Python traces. Exits with 1 if an answer was not whole or a task was left. Whether memory
+grows over many rounds is what `soak.py` finds out.
 """
 
-import argparse
 import asyncio
 import gc
 import sys
-import time
 import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,117 +18,96 @@ from typing import Any
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.host import Address, answer_chunks, open_pipe, run_simulator, verdict
+from bench.host import (
+    Address,
+    answer_chunks,
+    goal_line,
+    open_pipe,
+    parse_options,
+    run_simulator,
+)
 
 GOAL = 150
 """Kilobytes a stream."""
 WARM_UP_STREAMS = 5
+PAUSE_MS = 20
+"""Before each delta; without it the simulator writes one answer after the other, and the
+streams are not open at the same time."""
 _PROCESS = Path("/proc/self")
 _RESET_PEAK = "5"
-"""The word for `clear_refs` that makes the peak begin anew (proc_pid_clear_refs(5))."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """How many streams at once, how long each is, and how fast it is written.
-
-    `pause` is in milliseconds, before each delta: without it the simulator writes one
-    answer after the other, and the streams are not open together.
-    """
-
-    streams: int
-    deltas: int
-    pause: float
-
-    @property
-    def question(self) -> str:
-        """The words that make the simulator answer so."""
-        return f"sim:long,deltas={self.deltas},delay={self.pause:g}"
+"""What resets the peak when it is written to `clear_refs` (proc_pid_clear_refs(5))."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round took, and what it left.
-
-    `resident` and `traced` are the peaks in kB a stream, `tasks` are those that still
-    run at its end.
-    """
+    """The peaks of memory in kB a stream, the tasks left, and the answers' faults."""
 
     resident: float
     traced: float
-    seconds: float
-    cpu: float
     tasks: int
     faults: tuple[str, ...]
 
 
 def main() -> int:
-    """Print what was measured; return 1 where something was wrong."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--streams", type=int, default=200, help="open at once")
-    parser.add_argument("--deltas", type=int, default=500, help="in an answer")
-    parser.add_argument("--pause", type=float, default=20.0, help="ms before a delta")
-    arguments = parser.parse_args()
-    load = Load(arguments.streams, arguments.deltas, arguments.pause)
+    """Print the figures; return 1 if something was wrong."""
+    options = parse_options(
+        __doc__, streams=(200, "open at once"), deltas=(500, "in an answer")
+    )
     with run_simulator() as address:
-        plain = asyncio.run(measure(address, load))
-        tracemalloc.start()  # before the next pipe is made, so that all it holds is known
-        traced = asyncio.run(measure(address, load))
-    print(result_lines(load, plain, traced))
+        plain = asyncio.run(measure(address, options.streams, options.deltas))
+        tracemalloc.start()  # before the next pipe is made: all that it holds is traced
+        traced = asyncio.run(measure(address, options.streams, options.deltas))
+    print(f"{options.streams} streams of {options.deltas} deltas through one pipe")
+    print(result(plain.resident, traced.traced))
     wrong = complaints(plain, traced)
     print("\n".join(wrong) or "No error, and nothing left behind.")
     return 1 if wrong else 0
 
 
-async def measure(address: Address, load: Load) -> Round:
-    """Measure a round of a new pipe, behind a small one that does not count."""
+async def measure(address: Address, streams: int, deltas: int) -> Round:
+    """Measure a round of a new pipe, after a small one that does not count."""
     async with open_pipe(address) as pipe:
-        await run_round(pipe, Load(WARM_UP_STREAMS, load.deltas, 0))
-        return await run_round(pipe, load)
+        await run_round(pipe, WARM_UP_STREAMS, deltas)
+        return await run_round(pipe, streams, deltas)
 
 
-async def run_round(pipe: Any, load: Load) -> Round:
-    """Let all chats ask at the same time; return what that took."""
+async def run_round(pipe: Any, streams: int, deltas: int) -> Round:
+    """Let all chats ask at the same time."""
     await collect_garbage()
     resident_before = process_memory("VmRSS")
     traced_before, _ = tracemalloc.get_traced_memory()
     (_PROCESS / "clear_refs").write_text(_RESET_PEAK)
     tracemalloc.reset_peak()
-    began = time.monotonic()
-    cpu_before = time.process_time()
-    reading = [fault_of_answer(pipe, load, number) for number in range(load.streams)]
+    reading = [read_answer(pipe, deltas, number) for number in range(streams)]
     faults = await asyncio.gather(*reading)
-    seconds = time.monotonic() - began
-    cpu = time.process_time() - cpu_before
     resident = process_memory("VmHWM") - resident_before
     await collect_garbage()
     _, traced_peak = tracemalloc.get_traced_memory()
     return Round(
-        resident=resident / load.streams,
-        traced=(traced_peak - traced_before) / 1000 / load.streams,
-        seconds=seconds,
-        cpu=cpu,
+        resident=resident / streams,
+        traced=(traced_peak - traced_before) / 1000 / streams,
         tasks=len(asyncio.all_tasks()) - 1,  # its own
         faults=tuple(fault for fault in faults if fault),
     )
 
 
-async def fault_of_answer(pipe: Any, load: Load, number: int) -> str:
-    """Read one answer, whose words are counted, not kept; return what was wrong."""
+async def read_answer(pipe: Any, deltas: int, number: int) -> str:
+    """Read one answer, and count its words; return its fault, or nothing."""
+    question = f"sim:long,deltas={deltas},delay={PAUSE_MS}"
     words = 0
     try:
-        async for chunk in answer_chunks(pipe, load.question, str(number)):
+        async for chunk in answer_chunks(pipe, question, str(number)):
             if chunk.get("type") == "response.output_text.delta":
                 words += chunk["delta"].count("word")
-    except Exception as error:  # whatever it is, the round found it out
+    except Exception as error:  # any error is a fault of this answer
         return f"{type(error).__name__}: {error}"
-    if words != load.deltas:
-        return f"{words} of {load.deltas} words came"
+    if words != deltas:
+        return f"{words} of {deltas} words came"
     return ""
 
 
 async def collect_garbage() -> None:
-    """Let everything close that was told to close, and free what nobody holds."""
+    """Let what is closing close, and free what nobody holds."""
     for _ in range(3):
         await asyncio.sleep(0)
         gc.collect()
@@ -150,7 +126,7 @@ def process_memory(name: str) -> float:
 
 
 def complaints(*rounds: Round) -> list[str]:
-    """Return a line for each thing that is not as it must be."""
+    """Return a line for each fault, and one if tasks were left."""
     wrong = sorted({fault for each in rounds for fault in each.faults})
     tasks = max(each.tasks for each in rounds)
     if tasks:
@@ -158,24 +134,15 @@ def complaints(*rounds: Round) -> list[str]:
     return wrong
 
 
-def result_lines(load: Load, plain: Round, traced: Round) -> str:
-    """Return what the rounds took, and judge the larger of both measures.
+def result(resident: float, traced: float) -> str:
+    """Return the goal, judged by the larger of both measures.
 
-    The RSS grows too little where memory freed earlier is taken again, and the traced
-    memory leaves out what the allocator itself needs.
+    The RSS grows too little if memory that was freed earlier is used again, and the
+    traced memory leaves out what the allocator itself needs.
     """
-    microseconds = plain.cpu * 1e6 / (load.streams * load.deltas)
-    share = 100 * plain.cpu / plain.seconds
-    largest = max(plain.resident, traced.traced)
-    return (
-        f"{load.streams} streams of {load.deltas} deltas through one pipe, "
-        f"{plain.seconds:.1f} s\n"
-        f"  memory  {plain.resident:.1f} kB a stream (peak growth of the RSS)\n"
-        f"  memory  {traced.traced:.1f} kB a stream (peak of what Python traces)\n"
-        f"  CPU     {microseconds:.1f} µs a delta ({share:.0f} % of one core)\n"
-        f"Goal: at most {GOAL} kB a stream: {verdict(largest <= GOAL)} "
-        f"(RSS {plain.resident:.1f}; traced {traced.traced:.1f})."
-    )
+    is_met = max(resident, traced) <= GOAL
+    figures = f"RSS {resident:.1f}; traced {traced:.1f}"
+    return goal_line(f"at most {GOAL} kB a stream", is_met, figures)
 
 
 if __name__ == "__main__":

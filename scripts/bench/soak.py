@@ -3,13 +3,13 @@
 python scripts/bench/soak.py                                30 people, 20 minutes
 python scripts/bench/soak.py --people 6 --minutes 4 --warm-up 1
 
-Everybody has an account, a tab and a chat, and asks in rounds: answers, tools, faults
-of the API, stops, and the pipe uploaded anew while all of them are answered. Between
-two rounds nobody asks, and a function beside the pipe counts what the server holds.
-The simulator runs in this process; only the server is measured.
+Everybody has an account, a tab and a chat, and asks in rounds; in each round the pipe is
+uploaded again while answers are running. Between two rounds nobody asks, and a function
+beside the pipe counts what the server holds. The simulator runs in this process; only
+the server is measured.
 
-Ends with 1 where a figure grows after the warm-up, where a turn did not end as its case
-says, and where Python complains in the server's log of what was left open.
+Exits with 1 if a figure grows after the warm-up, if a turn did not end as its case says,
+or if Python reports in the server's log that something was not closed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.host import BUILT, verdict
+from bench.host import BUILT, goal_line, parse_options, table
 from calls.valves import expert
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
@@ -43,17 +43,17 @@ INVENTORY = "inventory"
 VALVES: Json = {
     "MODEL_ID": "gpt-6.1-sol, gpt-5.2-pro",
     "BACKGROUND_MODELS": "*-pro",
-    "EXPERT_JSON": expert(idle_timeout_seconds=30),  # the least there is
+    "EXPERT_JSON": expert(idle_timeout_seconds=30),  # the minimum
 }
 HOST_ENVIRONMENT = {
-    # On a busy machine a tab must not give its connection up.
+    # On a busy machine a tab must not lose its connection.
     "WEBSOCKET_SERVER_PING_TIMEOUT": "120",
-    # Else the server keeps its growing database in memory: 64 MB for each connection
-    # (env.py:345) and a map of the whole file (env.py:353).
+    # Otherwise the server keeps its growing database in memory: 64 MB for each
+    # connection (env.py:345) and a map of the whole file (env.py:353).
     "DATABASE_SQLITE_PRAGMA_CACHE_SIZE": "-512",
     "DATABASE_SQLITE_PRAGMA_MMAP_SIZE": "0",
-    # Else each record of questions at once leaves more connections, up to 512, each
-    # with a thread and 128 prepared statements (internal/db.py:468).
+    # Otherwise the more questions come at once, the more connections stay, up to 512,
+    # each with a thread and 128 prepared statements (internal/db.py:468).
     "DATABASE_POOL_SIZE": "5",
 }
 COMPLAINTS = (
@@ -62,26 +62,28 @@ COMPLAINTS = (
     "exception was never retrieved",
     "was never awaited",
 )
-"""Words of asyncio, aiohttp and Python."""
+"""What asyncio, aiohttp and Python write about what nobody closed."""
 HOST_FILES = "/site-packages/open_webui/"
-DOORS = 4
-"""Questions that are sent at the same moment: SQLite takes no more new chats at once."""
+SEED = 1
+TURNS_A_ROUND = 2
+MAX_QUESTIONS_AT_ONCE = 4
+"""SQLite takes no more new chats at the same moment."""
 LATEST_UPLOAD = 15.0
-"""Seconds into a round, while the first answers are written."""
+"""Seconds into a round: the first answers are being written."""
 FIRST_UPLOADS = 20
 """Before the first round: compiling a large file takes more memory the first times."""
 MAX_READINGS = 8
-"""A second apart: the host lets go of a request in its own time."""
+"""One each second: the host takes some time to release a request."""
 TURN_TIMEOUT = 150
 """Seconds after which a turn counts as one that does not end."""
 CHAT_TURNS = 8
-"""Turns after which a person begins another chat: rows of the same size to the end."""
+"""Turns after which a person starts another chat, so that chats do not grow for ever."""
 LATEST_STOP = 4.0
-"""Seconds. No answer that is to be stopped ends before them."""
+"""Seconds; an answer that is to be stopped takes longer."""
 MAX_PAUSE = 2.0
-"""The longest time that somebody thinks before the next question, in seconds."""
+"""Seconds before a person's next question, at most."""
 MIN_SAMPLES = 12
-"""With fewer after the warm-up the noise of the RSS looks like growth."""
+"""With fewer after the warm-up, the noise of the RSS looks like growth."""
 ALLOWED_GROWTH = {
     "resident": 500.0,
     "blocks": 1000.0,
@@ -93,20 +95,20 @@ ALLOWED_GROWTH = {
     "copies": 0.3,
     "open": 0.3,
 }
-"""Of each figure of `inventory.py`, and of the requests that are open at the API: how
-much more of it a minute is no growth. Of what is counted one by one it is less than one
-for each round."""
+"""How much more a minute does not count as growth, for each figure of `inventory.py` and
+for the requests that are open at the API. For what is counted one by one, it is less
+than one in each round."""
 
 
 class Case(NamedTuple):
-    """One kind of turn: what the simulator is told to do, and how the turn ends."""
+    """One kind of turn: the simulator's scenario, and how the turn ends."""
 
     scenario: str
     end: Literal["whole", "failed", "stopped"] = "whole"
     tool: str = ""
-    """That the model has to call."""
+    """The tool that the model has to call."""
     is_background: bool = False
-    """Whether a model answers that goes on at OpenAI."""
+    """Whether the answer is a background response."""
 
 
 CASES = (
@@ -129,7 +131,7 @@ CASES = (
 
 
 class Sample(NamedTuple):
-    """What the server held at a moment at which nobody asked anything."""
+    """The server's figures at a moment at which it answered nobody."""
 
     minute: float
     held: Mapping[str, float]
@@ -141,40 +143,41 @@ class Person:
 
     tab: Tab
     models: Sequence[str]
-    """The usual one, and the one that goes on at OpenAI."""
-    doors: asyncio.Semaphore
-    chance: random.Random
+    """The usual one, and the one of background responses."""
+    sending: asyncio.Semaphore
+    randomness: random.Random
     chat_id: str | None = None
     turns: int = 0
 
     async def ask_each(self, cases: Sequence[Case]) -> list[str]:
-        """Ask one after the other, with pauses; return what was wrong."""
+        """Ask one question after the other, with pauses; return the problems."""
         problems: list[str] = []
         for case in cases:
-            await asyncio.sleep(self.chance.uniform(0, MAX_PAUSE))
+            await asyncio.sleep(self.randomness.uniform(0, MAX_PAUSE))
             try:
                 problem = await self._ask(case)
-            except Exception as error:  # whatever it is, it is what came of this turn
+            except Exception as error:  # any error is a problem of this turn
                 problem = f"{type(error).__name__}: {error}"
             if problem:
                 problems.append(f"{case.scenario}: {problem}")
         return problems
 
     async def _ask(self, case: Case) -> str:
-        """Ask, and stop if the case says so; return what was wrong."""
+        """Ask, and stop the answer if the case says so; return the problem, or nothing."""
         if self.turns % CHAT_TURNS == 0:
             self.chat_id = None
         self.turns += 1
-        async with self.doors:
+        usual, background = self.models
+        async with self.sending:
             turn = await self.tab.begin(
-                self.models[1 if case.is_background else 0],
+                background if case.is_background else usual,
                 f"sim:{case.scenario} What do you say to this?",
                 chat_id=self.chat_id,
                 body=_tool_fields(case.tool),
             )
         self.chat_id = turn.chat_id
         if case.end == "stopped":
-            await asyncio.sleep(self.chance.uniform(0.1, LATEST_STOP))
+            await asyncio.sleep(self.randomness.uniform(0.1, LATEST_STOP))
             await self.tab.stop(turn)
         try:
             await asyncio.wait_for(turn.finished.wait(), TURN_TIMEOUT)
@@ -188,7 +191,7 @@ class Person:
 
 
 def _tool_fields(name: str) -> Json:
-    """Return the fields with which the model has to call a function."""
+    """Return the fields of a body that make the model call a function."""
     if not name:
         return {}
     choice = {"type": "function", "function": {"name": name}}
@@ -196,9 +199,9 @@ def _tool_fields(name: str) -> Json:
 
 
 def problem_of(case: Case, text: str, error: object) -> str:
-    """Say what is wrong with a turn; empty if it ended as its case says."""
+    """Return the problem of a turn; nothing if it ended as its case says."""
     if case.end == "failed":
-        return "" if error else "no message tells of the fault"
+        return "" if error else "no error message"
     if error:
         return str(error)
     if case.end == "whole" and not text.strip():
@@ -208,12 +211,12 @@ def problem_of(case: Case, text: str, error: object) -> str:
 
 @dataclass
 class Soak:
-    """What runs, and what was found out so far."""
+    """The server and its people; the turns, problems and samples up to now."""
 
     server: OpenWebUI
     simulator: Simulator
     people: Sequence[Person]
-    chance: random.Random
+    randomness: random.Random
     began: float = field(default_factory=time.monotonic)
     turns: int = 0
     problems: list[str] = field(default_factory=list)
@@ -224,26 +227,27 @@ class Soak:
         """The minutes since the beginning."""
         return (time.monotonic() - self.began) / 60
 
-    async def run_round(self, turns: int) -> None:
-        """Let everybody ask some turns while the pipe is uploaded; then count."""
+    async def run_round(self) -> None:
+        """Let everybody ask some questions while the pipe is uploaded; then count."""
         uploading = asyncio.create_task(self._upload())
         asking = [
-            person.ask_each(self.chance.sample(CASES, turns)) for person in self.people
+            person.ask_each(self.randomness.sample(CASES, TURNS_A_ROUND))
+            for person in self.people
         ]
         for problems in await asyncio.gather(*asking):
             self.problems += problems
-        self.turns += turns * len(self.people)
+        self.turns += TURNS_A_ROUND * len(self.people)
         await uploading
         self.samples.append(await self._count())
         self.simulator.forget()
 
     async def _upload(self) -> None:
         """Save another version of the file, as an administrator does."""
-        await asyncio.sleep(self.chance.uniform(1, LATEST_UPLOAD))
+        await asyncio.sleep(self.randomness.uniform(1, LATEST_UPLOAD))
         await upload(self.server, f"Upload {len(self.samples) + 1}.")
 
     async def _count(self) -> Sample:
-        """Return what is held, once that changes no more."""
+        """Return the figures, when they have stopped changing."""
         held: Json = {}
         for _ in range(MAX_READINGS):
             await asyncio.sleep(1)
@@ -257,51 +261,48 @@ class Soak:
 
 
 def main() -> int:
-    """Print what was found; return 1 where something grows or is not as planned."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--people", type=int, default=30, help="each with a chat")
-    parser.add_argument("--minutes", type=float, default=20.0, help="at most")
-    parser.add_argument("--warm-up", type=float, default=5.0, help="minutes of these")
-    parser.add_argument("--turns", type=int, default=2, help="of each in a round")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is random")
-    parser.add_argument("--log", type=Path, help="where to write the server's log")
-    return asyncio.run(run_soak(parser.parse_args()))
+    """Print the figures; return 1 if something grows or is not as planned."""
+    options = parse_options(
+        __doc__,
+        people=(30, "each with a chat"),
+        minutes=(20.0, "at most"),
+        warm_up=(5.0, "minutes of these"),
+    )
+    return asyncio.run(run_soak(options))
 
 
-async def run_soak(arguments: argparse.Namespace) -> int:
-    """Run round after round; print a line for each as it ends."""
-    async with start(arguments.people, arguments.seed) as soak:
-        print(f"{arguments.people} people, {arguments.minutes:g} minutes at most")
-        while soak.minute < arguments.minutes:
-            await soak.run_round(arguments.turns)
+async def run_soak(options: argparse.Namespace) -> int:
+    """Run round after round; print a line after each."""
+    async with start(options.people) as soak:
+        print(f"{options.people} people, {options.minutes:g} minutes at most")
+        while soak.minute < options.minutes:
+            await soak.run_round()
             minute, held = soak.samples[-1]
             figures = [f"{name} {held[name]:,.0f}" for name in ALLOWED_GROWTH]
             print(f"  {minute:5.1f} min: {', '.join(figures)}", flush=True)
         log = soak.server.log()
-    if arguments.log:
-        arguments.log.write_text(log, "utf-8")
-    problems = [*soak.problems, *log_complaints(log)]
-    judged = [s for s in soak.samples if s.minute >= arguments.warm_up]
     print(f"{soak.turns} turns")
-    return report(judged, problems)
+    judged = [each for each in soak.samples if each.minute >= options.warm_up]
+    return report(judged, [*soak.problems, *log_complaints(log)])
 
 
 @asynccontextmanager
-async def start(people_count: int, seed: int) -> AsyncIterator[Soak]:
+async def start(people_count: int) -> AsyncIterator[Soak]:
     """Start the server and the simulator, and let everybody sign in."""
-    chance = random.Random(seed)
+    randomness = random.Random(SEED)
     async with AsyncExitStack() as stack:
         simulator = await stack.enter_async_context(Simulator())
         server = await stack.enter_async_context(OpenWebUI(env=HOST_ENVIRONMENT))
         models = await install(server, simulator)
-        doors = asyncio.Semaphore(DOORS)
+        sending = asyncio.Semaphore(MAX_QUESTIONS_AT_ONCE)
         people = []
         for number in range(people_count):
             user = await server.admin.add_user(f"person{number}@example.com", "person")
             tab = Tab(await stack.enter_async_context(user))
             await stack.enter_async_context(tab)
-            people.append(Person(tab, models, doors, random.Random(chance.random())))
-        yield Soak(server, simulator, people, chance)
+            own_randomness = random.Random(randomness.random())
+            people.append(Person(tab, models, sending, own_randomness))
+        yield Soak(server, simulator, people, randomness)
 
 
 async def install(server: OpenWebUI, simulator: Simulator) -> list[str]:
@@ -317,16 +318,16 @@ async def install(server: OpenWebUI, simulator: Simulator) -> list[str]:
     return models
 
 
-async def upload(server: OpenWebUI, remark: str) -> None:
-    """Save the built file with another last line."""
-    source = f"{BUILT.read_text('utf-8')}\n# {remark}\n"
+async def upload(server: OpenWebUI, comment: str) -> None:
+    """Save the built file with another comment in its last line."""
+    source = f"{BUILT.read_text('utf-8')}\n# {comment}\n"
     await server.admin.install_function(FUNCTION, source)
 
 
 def log_complaints(log: str) -> list[str]:
-    """Return the lines with which Python complains of what nobody closed.
+    """Return the lines that say what nobody closed.
 
-    A task that the host began itself is not the pipe's: the next line names its file.
+    A task of the host itself is left out: the next line names its file.
     """
     complaints = []
     for line, next_line in pairwise([*log.splitlines(), ""]):
@@ -337,38 +338,42 @@ def log_complaints(log: str) -> list[str]:
 
 
 def growth_a_minute(samples: Sequence[Sample], figure: str) -> float:
-    """Return how much more of a figure the last third of the samples has, a minute.
+    """Return how much a figure grows a minute, from the first third to the last third.
 
-    Medians are compared, so a moment in which more was held is no growth.
+    Medians are compared, so that a single high sample does not count.
     """
     third = len(samples) // 3
     early = samples[:third]
     late = samples[-third:]
-    minutes = median(s.minute for s in late) - median(s.minute for s in early)
-    more = median(s.held[figure] for s in late) - median(s.held[figure] for s in early)
-    return more / minutes
+    minutes = median(each.minute for each in late) - median(
+        each.minute for each in early
+    )
+    growth = median(each.held[figure] for each in late) - median(
+        each.held[figure] for each in early
+    )
+    return growth / minutes
 
 
 def report(samples: Sequence[Sample], problems: Sequence[str]) -> int:
-    """Print the growth by the samples after the warm-up, and judge it."""
-    grows: list[str] = []
-    if len(samples) >= MIN_SAMPLES:
-        for figure, allowed in ALLOWED_GROWTH.items():
-            growth = growth_a_minute(samples, figure)
-            print(
-                f"  {figure:16}{samples[-1].held[figure]:12,.0f}{growth:+10.2f} a min"
-            )
-            if growth > allowed:
-                grows.append(figure)
-        found = f"grows: {', '.join(grows)}" if grows else "nothing grows"
+    """Print the growth after the warm-up, the problems and the goal."""
+    growing: list[str] = []
+    if len(samples) < MIN_SAMPLES:
+        verdict = (
+            f"fewer than {MIN_SAMPLES} samples after the warm-up: growth not judged"
+        )
     else:
-        found = f"fewer than {MIN_SAMPLES} samples after the warm-up: growth not judged"
+        growth = {name: growth_a_minute(samples, name) for name in ALLOWED_GROWTH}
+        growing = [name for name in growth if growth[name] > ALLOWED_GROWTH[name]]
+        rows = {
+            name: [f"{samples[-1].held[name]:,.0f}", f"{growth[name]:+.2f}"]
+            for name in growth
+        }
+        print(table("After the warm-up", ("last", "growth/min"), rows))
+        verdict = f"grows: {', '.join(growing)}" if growing else "nothing grows"
     print(*problems, sep="\n")
-    is_met = not grows and not problems
-    print(
-        f"Goal: flat, and every turn as planned: {verdict(is_met)} ({found}; "
-        f"{len(problems)} problems)."
-    )
+    is_met = not growing and not problems
+    figures = f"{verdict}; {len(problems)} problems"
+    print(goal_line("flat, and every turn as planned", is_met, figures))
     return 0 if is_met else 1
 
 

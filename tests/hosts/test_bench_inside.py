@@ -3,7 +3,7 @@
 import pytest
 
 from bench.host import Address
-from bench.inside import NATIVE, PIPE, answer, both_ways
+from bench.inside import NATIVE, PIPE, answer, both_connections
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
@@ -13,18 +13,18 @@ pytestmark = pytest.mark.host
 
 
 @pytest.mark.asyncio
-async def test_both_ways_give_the_whole_answer(
+async def test_both_connections_give_the_whole_answer(
     server: OpenWebUI, admin: User, simulator: Simulator
 ) -> None:
-    """The native connection tells every delta, the pipe joins them."""
+    """The native connection sends an event for each delta, the pipe joins them."""
     before = await admin.models()
     address = Address(simulator.base_url, simulator.api_key)
 
-    async with both_ways(admin, address), Tab(admin) as tab:
+    async with both_connections(admin, address), Tab(admin) as tab:
         native = await answer(server, tab, NATIVE, 100)
         pipe = await answer(server, tab, PIPE, 100)
 
     assert native.events > 100 > pipe.events
     assert min(native.cpu, pipe.cpu, native.first, pipe.first) > 0
     after = await admin.models()
-    assert {one["id"] for one in after} == {one["id"] for one in before}
+    assert {model["id"] for model in after} == {model["id"] for model in before}

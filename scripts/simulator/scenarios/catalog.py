@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from simulator.options import Options
 from simulator.request import ValidRequest
 from simulator.scenarios.agent import AGENT_SCENARIOS
+from simulator.scenarios.agent_work import AGENT_WORK_SCENARIOS
 from simulator.scenarios.builders import build_message
 from simulator.scenarios.chat import CHAT_SCENARIOS
 from simulator.scenarios.faults import FAULT_SCENARIOS, LEAK_SCENARIOS
@@ -42,7 +43,7 @@ def find_task_field(text: str) -> str | None:
 
 
 def _answer_task(request: ValidRequest, _options: Options) -> Reply:
-    field = find_task_field(request.said) or "title"
+    field = find_task_field(request.last_user_text) or "title"
     return make_reply(build_message(json.dumps({field: TASK_ANSWERS[field]})))
 
 
@@ -62,6 +63,7 @@ ALL_SCENARIOS = (
     *LEAK_SCENARIOS,
     *SHOW_SCENARIOS,
     *AGENT_SCENARIOS,
+    *AGENT_WORK_SCENARIOS,
     TASK_SCENARIO,
 )
 SCENARIOS: Mapping[str, Scenario] = {
