@@ -1,4 +1,4 @@
-"""Refuse something at random in each turn of many chats; no chat may get stuck.
+"""Test recovery at random: a server refuses something in each turn; no chat may get stuck.
 
 python scripts/fuzz.py                 1,000 chats of 6 turns, some minutes
 python scripts/fuzz.py --first 17 --chats 1      chat 17 again
@@ -44,21 +44,26 @@ BUILT = Path(__file__).parents[1] / "pipes" / "openai_responses_manifold.py"
 Json = dict[str, Any]
 MODELS = ("gpt-5.6-sol", "gpt-6.2-sol", "gpt-6-luna")
 SCENARIOS = ("chat", "tool", "tool-twice", "remarks", "web-search", "count", "parallel")
-NEEDED = ("model", "input", "stream", "store")
+REQUIRED = ("model", "input", "stream", "store")
 """Parameters without which there is no request."""
-GUARDS = ("safety_identifier", "max_tool_calls", "max_output_tokens", "instructions")
-"""Parameters that no repair leaves out: their refusal stands, and is no stuck chat."""
+NEVER_DROPPED = (
+    "safety_identifier",
+    "max_tool_calls",
+    "max_output_tokens",
+    "instructions",
+)
+"""Parameters that no repair leaves out: a chat cannot survive their refusal."""
 TOOL_NAMES = ("get_weather", "get_tide", "get_time")
 EFFORTS = ("low", "medium", "medium", "high")
-TRANSIENT = ("failed", "error", "error-flat", "cut", "drop")
+TRANSIENT_ENDINGS = ("failed", "error", "error-flat", "cut", "drop")
 TURNS = 6
-RARELY = 0.2
+FAILED_START_PROBABILITY = 0.2
 OPTIONAL_KEYS = ("phase", "namespace", "caller")
 
 
 @dataclass
 class ChatReport:
-    """What came of one chat."""
+    """The requests, faults and problems of one chat."""
 
     number: int
     requests: int = 0
@@ -69,7 +74,7 @@ class ChatReport:
 
     @property
     def extra(self) -> int:
-        """The requests that only the faults caused."""
+        """How many more requests than answers there were: those that faults caused."""
         return self.requests - self.expected
 
 
@@ -89,12 +94,12 @@ class FuzzedChat:
     ) -> None:
         """Choose the chat's model by its number."""
         self.report = ChatReport(number)
-        self._dice = random.Random(number)
+        self._random = random.Random(number)
         self._simulator = simulator
         self._id = f"chat-{number}"
         self._request = host_request()
         host.chats.rows[self._id] = Row("user-1", {"title": "Fuzz"})
-        self._model = self._dice.choice(MODELS)
+        self._model = self._random.choice(MODELS)
         self._messages: list[Json] = []
         self._ran: list[str] = []
         self._pipe = built.Pipe()
@@ -109,7 +114,7 @@ class FuzzedChat:
         )
 
     async def run(self, turns: int = TURNS) -> ChatReport:
-        """Let the chat happen."""
+        """Take the turns, up to the first with a problem."""
         self._simulator.forget()
         try:
             for turn in range(1, turns + 1):
@@ -122,7 +127,7 @@ class FuzzedChat:
         return self.report
 
     async def _take_turn(self, turn: int) -> None:
-        scenario = self._dice.choice(SCENARIOS)
+        scenario = self._random.choice(SCENARIOS)
         self._add_fault(turn)
         given = json.dumps({"city": f"City-{turn}"})
         text = f"sim:{scenario} Question {turn}? {given}"
@@ -151,12 +156,12 @@ class FuzzedChat:
     async def _ask(self, turn: int) -> list[Json]:
         ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
         user = {"id": "user-1", "name": "Ada", "role": "user"}
-        offered = TOOL_NAMES[: self._dice.randint(1, len(TOOL_NAMES))]
+        offered = TOOL_NAMES[: self._random.randint(1, len(TOOL_NAMES))]
         body = {
             "model": f"fuzz.{self._model}",
             "messages": json.loads(json.dumps(self._messages)),
             "stream": True,
-            "reasoning_effort": self._dice.choice(EFFORTS),
+            "reasoning_effort": self._random.choice(EFFORTS),
             "tools": [describe_tool(name) for name in offered],
         }
         answer = await self._pipe.pipe(
@@ -181,53 +186,65 @@ class FuzzedChat:
         answered = [request for request in self._posted() if is_answered(request)]
         if not answered:
             return
-        if self._dice.random() < RARELY:
+        if self._random.random() < FAILED_START_PROBABILITY:
             self._simulator.faults.append(self._choose_start(turn))
             return
         body = answered[-1].body
         kinds = (
-            list(self._list_items(answered[-1])),
+            list_item_refusals(answered[-1]),
             [refuse_tool(name) for name in _list_tools(body)],
             [refuse_parameter(name) for name in _list_parameters(body)],
         )
-        refusals = self._dice.choice([refusals for refusals in kinds if refusals])
-        self._simulator.faults.append(self._dress(self._dice.choice(refusals)))
+        refusals = self._random.choice([refusals for refusals in kinds if refusals])
+        refusal = self._random.choice(refusals)
+        self._simulator.faults.append(self._choose_form(refusal))
 
     def _choose_start(self, turn: int) -> FailedStart:
         return FailedStart(
-            self._dice.choice(TRANSIENT),
-            code=self._dice.choice(("server_error", "rate_limit_exceeded")),
-            after_rounds=self._dice.choice((0, 1)),
+            self._random.choice(TRANSIENT_ENDINGS),
+            code=self._random.choice(("server_error", "rate_limit_exceeded")),
+            after_rounds=self._random.choice((0, 1)),
             text=f"Question {turn}?",
         )
 
-    def _list_items(self, last: RecordedRequest) -> Iterator[RefusedPart]:
-        """Yield refusals of what was sent or came back, but for what people said."""
-        came = (last.response or {}).get("output") or []
-        for item in [*last.body["input"], *came]:
-            kind = item.get("type", "message")
-            if item.get("role") in ("user", "developer", "system"):
-                continue
-            mark = item.get("call_id") or item.get("encrypted_content")
-            if mark:
-                yield refuse_item(kind, text=mark)
-            elif kind != "message":
-                yield refuse_item(kind)
-            for key in OPTIONAL_KEYS:
-                if key in item:
-                    yield refuse_item(kind, key=key)
-
-    def _dress(self, part: RefusedPart) -> RefusedPart:
+    def _choose_form(self, part: RefusedPart) -> RefusedPart:
         """Return a refusal in a random form."""
         forms = list(FORMS)
         if part.place == "item":
             forms.append("unnamed")
-        form = self._dice.choice(forms)
-        delivery = self._dice.choice(list(DELIVERIES))
-        status = self._dice.choice((400, 400, 404))
+        form = self._random.choice(forms)
+        delivery = self._random.choice(list(DELIVERIES))
+        status = self._random.choice((400, 400, 404))
         if form == "unnamed":
             status = 400  # a 404 that names nothing is about the address
         return replace(part, form=form, delivery=delivery, status=status)
+
+
+def list_item_refusals(request: RecordedRequest) -> list[RefusedPart]:
+    """Return a refusal of each item of a request and of its response.
+
+    Messages of people, developers and the host are never refused: without them there is
+    no question.
+    """
+    output = (request.response or {}).get("output") or []
+    refusals: list[RefusedPart] = []
+    for item in [*request.body["input"], *output]:
+        if item.get("role") not in ("user", "developer", "system"):
+            refusals += _refusals_of_item(item)
+    return refusals
+
+
+def _refusals_of_item(item: Json) -> Iterator[RefusedPart]:
+    """Yield a refusal of the item itself, then one of each of its optional keys."""
+    kind = item.get("type", "message")
+    unique_text = item.get("call_id") or item.get("encrypted_content")
+    if unique_text:
+        yield refuse_item(kind, text=unique_text)
+    elif kind != "message":
+        yield refuse_item(kind)
+    for key in OPTIONAL_KEYS:
+        if key in item:
+            yield refuse_item(kind, key=key)
 
 
 def find_problems(
@@ -275,7 +292,7 @@ def _list_tools(body: Json) -> list[str]:
 
 def _list_parameters(body: Json) -> Iterator[str]:
     for name, value in body.items():
-        if name in (*NEEDED, *GUARDS, "tools"):
+        if name in (*REQUIRED, *NEVER_DROPPED, "tools"):
             continue
         yield name
         if isinstance(value, dict):
@@ -290,34 +307,50 @@ def describe_tool(name: str) -> Json:
 
 
 def convert_output(items: Sequence[Json]) -> list[Json]:
-    """Return stored items as messages, as Open WebUI gives them back."""
+    """Return stored items as messages, as Open WebUI gives them back.
+
+    Texts and calls up to the next output of a call are one message of the assistant.
+    """
     messages: list[Json] = []
+    assistant_items: list[Json] = []
+    for item in items:
+        if item["type"] == "function_call_output":
+            messages += _assistant_messages(assistant_items)
+            messages.append(_tool_message(item))
+            assistant_items = []
+        else:
+            assistant_items.append(item)
+    return messages + _assistant_messages(assistant_items)
+
+
+def _assistant_messages(items: Sequence[Json]) -> list[Json]:
+    """Return one message with the texts and calls of some items; none without them."""
     texts: list[str] = []
     calls: list[Json] = []
-
-    def flush() -> None:
-        if texts or calls:
-            message: Json = {"role": "assistant", "content": "\n".join(texts)}
-            messages.append({**message, "tool_calls": [*calls]} if calls else message)
-        texts.clear()
-        calls.clear()
-
     for item in items:
         if item["type"] == "message":
             texts += [part.get("text", "") for part in item["content"]]
         elif item["type"] == "function_call":
-            function = {name: item[name] for name in ("name", "arguments")}
-            wire = {"id": item["call_id"], "type": "function", "function": function}
-            calls.append(wire)
-        elif item["type"] == "function_call_output":
-            flush()
-            output = item["output"]
-            text = output if isinstance(output, str) else output[0]["text"]
-            messages.append(
-                {"role": "tool", "tool_call_id": item["call_id"], "content": text}
-            )
-    flush()
-    return messages
+            calls.append(_tool_call(item))
+    if not texts and not calls:
+        return []
+    message: Json = {"role": "assistant", "content": "\n".join(texts)}
+    if calls:
+        message["tool_calls"] = calls
+    return [message]
+
+
+def _tool_call(item: Json) -> Json:
+    """Return a call in the form of Chat Completions."""
+    function = {"name": item["name"], "arguments": item["arguments"]}
+    return {"id": item["call_id"], "type": "function", "function": function}
+
+
+def _tool_message(item: Json) -> Json:
+    """Return the output of a call as a message, with the text of its first part."""
+    output = item["output"]
+    text = output if isinstance(output, str) else output[0]["text"]
+    return {"role": "tool", "tool_call_id": item["call_id"], "content": text}
 
 
 async def run_chats(

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from case_names import case_name
 from event_loops.idle_clock import IdleClockPolicy, forget_threads, skip_waiting
 from marking import begin_test
 from needs import MARKS, is_installed
@@ -88,6 +89,11 @@ def _missing_need(item: pytest.Item) -> str:
             if not is_installed(need):
                 return need.name
     return ""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name the rows of tables that pytest would number."""
+    return case_name(val)
 
 
 def pytest_collection_finish() -> None:

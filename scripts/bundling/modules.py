@@ -71,26 +71,47 @@ def read_module(name: str, path: Path, target: Target) -> Module:
     """Read one of our modules from its file."""
     text = path.read_text("utf-8")
     tree = _parse(name, text)
-    foreign: list[ExternalImport] = []
     ours: list[OurImport] = []
+    externals: list[ExternalImport] = []
     for node in tree.body:
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                imported = ExternalImport(node.lineno, alias.name, None, alias.asname)
-                foreign.append(imported)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            if node.module.partition(".")[0] in target.packages:
-                names = tuple(alias.name for alias in node.names)
-                ours.append(OurImport(node.lineno, node.module, names))
+            externals += _imported_modules(node)
+        elif isinstance(node, ast.ImportFrom):
+            if _is_ours(node, target):
+                ours.append(_our_import(node))
             else:
-                foreign += _foreign_names(node, node.module)
-    return Module(name, text, tree, tuple(ours), tuple(foreign))
+                externals += _imported_names(node)
+    return Module(name, text, tree, tuple(ours), tuple(externals))
 
 
-def _foreign_names(node: ast.ImportFrom, module: str) -> list[ExternalImport]:
-    """Return the names that a `from` import takes from a foreign module."""
+def _is_ours(node: ast.ImportFrom, target: Target) -> bool:
+    """Tell whether an import takes names from a package that the file is built of."""
+    package = (node.module or "").partition(".")[0]
+    return not node.level and package in target.packages
+
+
+def _our_import(node: ast.ImportFrom) -> OurImport:
+    names = tuple(alias.name for alias in node.names)
+    return OurImport(node.lineno, node.module or "", names)
+
+
+def _imported_modules(node: ast.Import) -> list[ExternalImport]:
+    """Return the modules of `import a, b as c`."""
     return [
-        ExternalImport(node.lineno, module, alias.name, alias.asname)
+        ExternalImport(node.lineno, alias.name, None, alias.asname)
+        for alias in node.names
+    ]
+
+
+def _imported_names(node: ast.ImportFrom) -> list[ExternalImport]:
+    """Return the names of `from a import b, c`; none of a relative import.
+
+    The import rules refuse a relative import.
+    """
+    if node.level or not node.module:
+        return []
+    return [
+        ExternalImport(node.lineno, node.module, alias.name, alias.asname)
         for alias in node.names
     ]
 

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from event_loops.idle_clock import IdleClockLoop, skip_waiting
 from golden_run.agent_chats import AGENT_READERS, AgentChat
@@ -23,6 +23,7 @@ from simulator import Simulator
 
 Json = dict[str, Any]
 OpenServer = Callable[[], AbstractAsyncContextManager[Server]]
+Shell = Literal["pipe", "agents"]
 
 NOON = 1_795_262_400.0
 SECOND_ANSWER = "hello"
@@ -33,11 +34,25 @@ _CASE_SECONDS = 7200
 
 @dataclass(frozen=True)
 class Subject:
-    """Something that is asked: a transcript or a chat with the simulator."""
+    """A chat that takes place: with a transcript's answers or with the simulator."""
 
     name: str
     plan: ChatPlan
     open_server: OpenServer
+
+
+@dataclass(frozen=True)
+class Case:
+    """A subject in one of the two files, read in one of the ways of a host."""
+
+    subject: Subject
+    shell: Shell
+    reader: Any
+
+    @property
+    def name(self) -> str:
+        """The name under which the outcome is written."""
+        return f"{self.shell}/{self.subject.name}/{self.reader.name}"
 
 
 class GoldenRun:
@@ -51,48 +66,54 @@ class GoldenRun:
         self._valves = {"pipe": ValveReader(), "agents": ValveReader()}
 
     def outcomes(self, streams: Path, wanted: str) -> Iterator[tuple[str, str]]:
-        """Yield each case whose name contains `wanted` with what came of it."""
+        """Yield each case whose name contains `wanted` with its outcome."""
         skip_waiting(True)
         _silence_logs()
-        for subject in _subjects(streams):
-            for pipe_reader in PIPE_READERS:
-                name = f"pipe/{subject.name}/{pipe_reader.name}"
-                if wanted in name:
-                    yield name, self._run(subject, PipeChat, pipe_reader, "pipe")
-            # The agents' loop is in a thread, where the time that a stall takes is real.
-            if subject.name in STALLING:
-                continue
-            for agent_reader in AGENT_READERS:
-                name = f"agents/{subject.name}/{agent_reader.name}"
-                if wanted in name:
-                    yield name, self._run(subject, AgentChat, agent_reader, "agents")
+        for case in _cases(streams):
+            if wanted in case.name:
+                yield case.name, self._run(case)
 
     def unknown_settings(self) -> list[str]:
         """Return the settings of the cases that neither file knows."""
         dropped = [reader.dropped for reader in self._valves.values()]
         return sorted(set.intersection(*dropped))
 
-    def _run(self, subject: Subject, chat: Any, reader: Any, shell: str) -> str:
-        module = self._pipe if shell == "pipe" else self._pipeline
-
-        async def run() -> Json:
-            async with asyncio.timeout(_CASE_SECONDS), subject.open_server() as server:
-                made = chat(
-                    module,
-                    server,
-                    self._functions,
-                    reader,
-                    subject.plan,
-                    self._valves[shell],
-                )
-                outcome: Json = await made.run()
-                return outcome
-
+    def _run(self, case: Case) -> str:
         with asyncio.Runner(loop_factory=IdleClockLoop) as runner:
             try:
-                return normal_form(runner.run(run()))
+                return normal_form(runner.run(self._run_chat(case)))
             except Exception as error:
                 return f"The case raised {error!r}\n"
+
+    async def _run_chat(self, case: Case) -> Json:
+        async with (
+            asyncio.timeout(_CASE_SECONDS),
+            case.subject.open_server() as server,
+        ):
+            chat = self._open_chat(case, server)
+            outcome: Json = await chat.run()
+            return outcome
+
+    def _open_chat(self, case: Case, server: Server) -> PipeChat | AgentChat:
+        valves = self._valves[case.shell]
+        plan = case.subject.plan
+        if case.shell == "pipe":
+            return PipeChat(
+                self._pipe, server, self._functions, case.reader, plan, valves
+            )
+        return AgentChat(
+            self._pipeline, server, self._functions, case.reader, plan, valves
+        )
+
+
+def _cases(streams: Path) -> Iterator[Case]:
+    for subject in _subjects(streams):
+        for pipe_reader in PIPE_READERS:
+            yield Case(subject, "pipe", pipe_reader)
+        # The agents' loop is in a thread, where the time that a stall takes is real.
+        if subject.name not in STALLING:
+            for agent_reader in AGENT_READERS:
+                yield Case(subject, "agents", agent_reader)
 
 
 def _subjects(streams: Path) -> Iterator[Subject]:

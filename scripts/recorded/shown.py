@@ -16,6 +16,8 @@ TEXT_DELTAS = {
     "response.refusal.delta": "text",
     "response.reasoning_summary_text.delta": "summary",
 }
+DELTAS_OF_TYPE = {"message": "text", "reasoning": "summary"}
+"""The kind of deltas that an item of a type grows by."""
 
 
 class ShownAnswer(NamedTuple):
@@ -104,28 +106,37 @@ def read_plain(chunks: Sequence[Chunk]) -> ShownAnswer:
 
 
 def find_doubled_text(chunks: Sequence[Chunk]) -> str:
-    """Return how the deltas of an item differ from what it ended as; or nothing.
+    """Return how the deltas of an item differ from the finished item; or nothing.
 
     A page that draws the deltas and one that draws the finished items have to show the
     same. The numbers of sources may come with the finished item.
     """
-    grown: dict[tuple[int, str], str] = defaultdict(str)
+    joined = _joined_deltas(chunks)
+    for index, item in _finished_by_index(chunks).items():
+        if item["type"] not in DELTAS_OF_TYPE:
+            continue
+        deltas = joined[index, DELTAS_OF_TYPE[item["type"]]]
+        finished = _finished_text(item)
+        if _without_sources(deltas) != _without_sources(finished):
+            return f"item {index}: deltas {deltas!r:.200}, end {finished!r:.200}"
+    return ""
+
+
+def _joined_deltas(chunks: Sequence[Chunk]) -> dict[tuple[int, str], str]:
+    """Return the joined deltas of each item, by its index and their kind."""
+    joined: dict[tuple[int, str], str] = defaultdict(str)
     for chunk in chunks:
         kind = TEXT_DELTAS.get(chunk.get("type", ""))
         if kind:
-            grown[chunk["output_index"], kind] += chunk["delta"]
-    for index, item in _finished_by_index(chunks).items():
-        if item["type"] == "message":
-            deltas = grown[index, "text"]
-            ended = message_text(item)
-        elif item["type"] == "reasoning":
-            deltas = grown[index, "summary"]
-            ended = "".join(part["text"] for part in item.get("summary") or [])
-        else:
-            continue
-        if _without_sources(deltas) != _without_sources(ended):
-            return f"item {index}: deltas {deltas!r:.200}, end {ended!r:.200}"
-    return ""
+            joined[chunk["output_index"], kind] += chunk["delta"]
+    return joined
+
+
+def _finished_text(item: Item) -> str:
+    """Return the text of a finished item that its deltas have to add up to."""
+    if item["type"] == "message":
+        return message_text(item)
+    return "".join(part["text"] for part in item.get("summary") or [])
 
 
 def _finished_items(chunks: Sequence[Chunk]) -> list[Item]:

@@ -27,7 +27,7 @@ async def run_server(port: int, profile: str) -> None:
     async with Simulator(profile, port=port) as simulator:
         print(f"base URL  {simulator.base_url}")
         print(f"key       {simulator.api_key}")
-        print(f"profile   {profile}: {simulator.profile.line}")
+        print(f"profile   {profile}: {simulator.profile.summary}")
         print("Put sim:NAME into a message to choose what happens:\n")
         print("\n".join(describe_scenarios(ALL_SCENARIOS)), flush=True)
         await asyncio.Event().wait()

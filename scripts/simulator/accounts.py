@@ -1,23 +1,23 @@
-"""API keys with their accounts, and profiles: how strict the simulator is."""
+"""API keys with their accounts, and the profiles: kinds of endpoints, by what they refuse."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simulator.refusals import refuse_missing_key, refuse_wrong_key
-from simulator.wire.servers import RETELLINGS
+from simulator.wire.servers import IMITATIONS
 
 
 @dataclass(frozen=True)
 class Account:
-    """Whom a key belongs to, and the models it may not use."""
+    """Whom a key belongs to, and which models it may not use."""
 
     organization: str
     project: str
-    forbidden: tuple[str, ...] = ()
+    forbidden_prefixes: tuple[str, ...] = ()
 
     def may_use(self, model: str) -> bool:
         """Tell whether the key may use a model."""
-        return not model.startswith(self.forbidden)
+        return not model.startswith(self.forbidden_prefixes)
 
 
 KEY = "sk-simulator-1"
@@ -36,8 +36,8 @@ ACCOUNTS: Mapping[str, Account] = {
 
 def find_account(headers: Mapping[str, str]) -> Account:
     """Return the account of a request's key or raise the refusal."""
-    scheme, _, bearer = headers.get("Authorization", "").partition(" ")
-    key = bearer.strip() if scheme.lower() == "bearer" else headers.get("api-key", "")
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    key = token.strip() if scheme.lower() == "bearer" else headers.get("api-key", "")
     if not key:
         raise refuse_missing_key()
     if key not in ACCOUNTS:
@@ -56,31 +56,31 @@ AZURE_LIMITS = {
     "x-ratelimit-reset-requests": "0",
     "x-ratelimit-renewalperiod-requests": "60",
 }
-"""Recorded from an Azure resource."""
+"""The headers that an Azure resource sent (recorded)."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One kind of endpoint, by the optional refusals that it sends."""
+    """One kind of endpoint, by what it accepts."""
 
     name: str
-    line: str
+    summary: str
     accepts_reasoning_status: bool = False
     accepts_foreign_family: bool = False
     verified_for_summaries: bool = True
     verified_for_streaming: bool = True
     accepts_context_management: bool = True
     accepts_appended_settings: bool = True
-    """Whether `configuration_update` and `additional_tools` are known. For Azure and
-    other servers nobody has shown it: assumed not."""
+    """Whether `configuration_update` and `additional_tools` are known; assumed not for
+    Azure and other servers."""
     rate_limits: Mapping[str, str] = field(default_factory=OPENAI_LIMITS.copy)
-    """The headers about requests a minute."""
+    """The headers that say how many requests a minute are left."""
 
 
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("strictest", "every refusal that any of the others makes on input"),
+        Profile("strictest", "refuses everything that any of the others refuses"),
         Profile(
             "openai",
             "api.openai.com: reasoning may carry a status or another family",
@@ -97,12 +97,12 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "unverified",
-            "an organization that may not have reasoning.summary",
+            "an organization that may not ask for reasoning.summary",
             verified_for_summaries=False,
         ),
         Profile(
             "unverified-stream",
-            "an organization that may neither stream nor have reasoning.summary",
+            "an organization that may neither stream nor ask for reasoning.summary",
             verified_for_summaries=False,
             verified_for_streaming=False,
         ),
@@ -113,7 +113,7 @@ PROFILES: Mapping[str, Profile] = {
                 accepts_reasoning_status=True,
                 accepts_appended_settings=False,
             )
-            for name in RETELLINGS
+            for name in IMITATIONS
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""From a request's body to the answer, without any connection."""
+"""From the body of a request to its answer, without a connection."""
 
 import hashlib
 import time
@@ -40,7 +40,7 @@ from simulator.scenarios.scenario import (
 )
 from simulator.sealing import make_response_id, serialize_value
 from simulator.tokens import PromptCache, is_to_be_compacted
-from simulator.uploads import UploadShelf
+from simulator.uploads import UploadStore
 from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
     PromptCount,
@@ -54,8 +54,8 @@ from simulator.wire.response import (
 
 Body = Mapping[str, Any]
 Event = dict[str, Any]
-MODEL_OF_PROMPTS = "gpt-4o-mini"
-"""The model of every stored prompt; that of the recorded ones."""
+STORED_PROMPT_MODEL = "gpt-4o-mini"
+"""The model of a request that names none but a stored prompt (recorded)."""
 PATTERN_FAILURE = end_with_error_event(
     "server_error",
     "An error occurred while processing your request. You can retry your request, or "
@@ -68,71 +68,80 @@ PATTERN_FAILURE = end_with_error_event(
 
 @dataclass(frozen=True)
 class RequestOrigin:
-    """Who sends a request, and which rules apply to it."""
+    """Who sends a request, which rules apply to it, and which scenario it asks for."""
 
     account: Account
     profile: Profile
-    wish: str | None
+    requested_scenario: str | None
+    """From a header; the question may ask for one, too."""
     default_scenario: str
     authorization: str = ""
 
 
 @dataclass(frozen=True)
 class PlannedAnswer:
-    """What is to be sent: events, or one JSON object, or plain HTTP."""
+    """What is sent: events or their final object; or an answer without a response."""
 
     scenario: str
     options: Options
     http: HttpReply | None = None
     events: tuple[Event, ...] = ()
     final: dict[str, Any] | None = None
+    """The response object, or the error event, that ends the stream."""
+
+
+@dataclass(frozen=True)
+class _ChosenReply:
+    """A reply, and where it comes from."""
+
+    scenario: Scenario
+    options: Options
+    reply: Reply
 
 
 class Responder:
-    """Answers requests; remembers prompts seen and attempts made."""
+    """Answers requests; keeps the prompt cache, uploads, and counts of attempts."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Start with an empty cache."""
+        """Start with nothing kept."""
         self._clock = clock
         self._cache = PromptCache()
         self._records = PromptRecords()
         self.containers = ContainerClock()
-        self.uploads = UploadShelf()
-        self._count = 0
+        self.uploads = UploadStore()
+        self._response_count = 0
         self._attempts: Counter[bytes] = Counter()
         self.faults: list[RefusedPart | FailedStart] = []
-        self._failed: Counter[tuple[FailedStart, str, int]] = Counter()
+        self._failed_starts: Counter[tuple[FailedStart, str, int]] = Counter()
 
     def forget(self) -> None:
-        """Empty the cache, the attempts and the faults; ids continue to count."""
+        """Forget everything except the number of responses, of which ids are made."""
         self._cache.forget()
         self._records.forget()
         self.containers.forget()
         self.uploads.forget()
         self._attempts.clear()
         self.faults.clear()
-        self._failed.clear()
+        self._failed_starts.clear()
 
-    def answer(self, body: Body, asker: RequestOrigin) -> PlannedAnswer:
+    def answer(self, body: Body, origin: RequestOrigin) -> PlannedAnswer:
         """Return the answer to a body or raise the refusal."""
-        request, replay = validate_request(body, asker)
+        request, replay = validate_request(body, origin)
         self.containers.check(body, request.items, self._clock())
         tools = request.configuration.tools
-        self.uploads.check(tools, asker.account, self._clock())
-        scenario, options = choose_scenario(request, asker)
-        if self._is_to_be_refused(body, options):
+        self.uploads.check(tools, origin.account, self._clock())
+        scenario, options = choose_scenario(request, origin)
+        if self._refuses_attempt(body, options):
             status = options.number("status") or 500
-            return PlannedAnswer(
-                scenario.name, options, build_http_error(status, options)
-            )
+            error = build_http_error(status, options)
+            return PlannedAnswer(scenario.name, options, error)
         reply = self._refuse_part(request) or scenario.reply_to(request, options)
-        if is_broken_by(request.configuration.tools, request.model):
+        if is_broken_by(tools, request.model):
             reply = make_reply(ending=PATTERN_FAILURE)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
-        planned = self._respond(
-            request, replay, asker, _ScenarioChoice(scenario, options, reply)
-        )
+        chosen = _ChosenReply(scenario, options, reply)
+        planned = self._respond(request, replay, origin, chosen)
         return self._fail_start(request, planned)
 
     def _refuse_part(self, request: ValidRequest) -> Reply | HttpReply | None:
@@ -147,29 +156,32 @@ class Responder:
     def _fail_start(
         self, request: ValidRequest, planned: PlannedAnswer
     ) -> PlannedAnswer:
-        """Cut an answer short whose start has to fail, as often as the fault says."""
+        """Cut an answer short whose start fails, as often as the fault says."""
         for fault in self.faults:
-            if not isinstance(fault, FailedStart) or not fault.concerns(request):
+            if not isinstance(fault, FailedStart) or not fault.applies_to(request):
                 continue
-            key = (fault, request.said, request.rounds)
-            self._failed[key] += 1
-            if self._failed[key] > fault.times:
+            key = (fault, request.last_user_text, request.rounds)
+            self._failed_starts[key] += 1
+            if self._failed_starts[key] > fault.times:
                 continue
             events = fault.shorten(planned.events)
-            last = events[-1]
-            options = fault.break_off(planned.options, len(events))
-            final = last.get("response", last)
-            return replace(planned, options=options, events=tuple(events), final=final)
+            last_event = events[-1]
+            return replace(
+                planned,
+                options=fault.add_break(planned.options, len(events)),
+                events=tuple(events),
+                final=last_event.get("response", last_event),
+            )
         return planned
 
-    def _is_to_be_refused(self, body: Body, options: Options) -> bool:
-        """Count an attempt; tell whether it is one of those that fail."""
+    def _refuses_attempt(self, body: Body, options: Options) -> bool:
+        """Count an attempt; tell whether the option ``status`` refuses it."""
         if not options.has("status"):
             return False
         times = options.number("times")
-        key = hashlib.sha256(serialize_value(body)).digest()
         if times is None:
             return True
+        key = hashlib.sha256(serialize_value(body)).digest()
         self._attempts[key] += 1
         if self._attempts[key] <= times:
             return True
@@ -180,47 +192,54 @@ class Responder:
         self,
         request: ValidRequest,
         replay: Replay,
-        asker: RequestOrigin,
-        chosen: "_ScenarioChoice",
+        origin: RequestOrigin,
+        chosen: _ChosenReply,
     ) -> PlannedAnswer:
-        account = asker.account
+        """Write the response that a reply makes of a request."""
+        account = origin.account
+        reply = chosen.reply
         now = self._clock()
         prompt = build_prompt(
             request.body, request.model, replay.items, replay.reasoning_tokens
         )
         key = self._next_key(prompt.text)
         items = fill_drafts(
-            [*chosen.reply.items, *_draft_compaction(request, prompt.tokens)],
+            [*reply.items, *_draft_compaction(request, prompt.tokens)],
             request,
             SealContext(key, account.organization, replay.prefix),
         )
         self.containers.note_use(items, now)
         opened = open_response(request, key, now, replay.removed)
-        counted = self._count_prompt(request, account, prompt)
+        prompt_count = self._count_prompt(request, account, prompt)
         fields = {
-            "status": chosen.reply.ending.status,
-            "usage": count_usage(counted, items),
+            "status": reply.ending.status,
+            "usage": count_usage(prompt_count, items),
             **self._diagnose(request, account, prompt, key),
-            **fill_placeholders(chosen.reply.ending.fields, request.words()),
+            **fill_placeholders(reply.ending.fields, request.words()),
         }
         closed = close_response(opened, items, now, fields)
-        written = build_stream(chosen.reply, opened, closed, chosen.options)
-        final = _build_final(chosen.reply, closed, written)
-        wishes = request.body.get("stream_options") or {}
-        obfuscated = wishes.get("include_obfuscation") is not False
-        events = number_events(add_unknown_events(written, chosen.options), obfuscated)
+        events = build_stream(reply, opened, closed, chosen.options)
+        final = _build_final(reply, closed, events)
+        events = add_unknown_events(events, chosen.options)
+        stream_options = request.body.get("stream_options") or {}
+        obfuscated = stream_options.get("include_obfuscation") is not False
         return PlannedAnswer(
-            chosen.scenario.name, chosen.options, None, tuple(events), final
+            scenario=chosen.scenario.name,
+            options=chosen.options,
+            events=tuple(number_events(events, obfuscated)),
+            final=final,
         )
 
     def _next_key(self, prompt: bytes) -> str:
-        self._count += 1
-        seed = f"{self._count} ".encode() + prompt
+        """Return the key of a new response, from which its ids are made."""
+        self._response_count += 1
+        seed = f"{self._response_count} ".encode() + prompt
         return hashlib.sha256(seed).hexdigest()[:24]
 
     def _count_prompt(
         self, request: ValidRequest, account: Account, prompt: Prompt
     ) -> PromptCount:
+        """Read the prompt cache and write to it; return what that counts."""
         key = (
             account.organization,
             request.model.id,
@@ -228,21 +247,28 @@ class Responder:
             serialize_value(prompt.settings),
         )
         cached = self._cache.read(key, prompt.prefix)
-        writes = request.model.writes_cache_explicitly
-        written = prompt.tokens - cached - prompt.uncached_tokens if writes else 0
-        return PromptCount(prompt.tokens, cached, written, request.reasoning_tokens)
+        written = 0
+        if request.model.writes_cache_explicitly:
+            written = prompt.tokens - cached - prompt.uncached_tokens
+        return PromptCount(
+            tokens=prompt.tokens,
+            cached=cached,
+            written=written,
+            reasoning_tokens=request.reasoning_tokens,
+        )
 
     def _diagnose(
         self, request: ValidRequest, account: Account, prompt: Prompt, key: str
     ) -> Event:
-        """Keep the prompt; return the diagnosis that was asked for."""
+        """Keep the prompt; return the cache diagnosis if one was requested."""
+        item_types = [item.get("type") for item in request.items]
         record = PromptRecord(
-            account.organization,
-            request.model,
-            request.body.get("prompt_cache_key"),
-            serialize_value(request.body.get("tools") or []),
-            prompt,
-            sum(item.get("type") == "compaction" for item in request.items),
+            organization=account.organization,
+            model=request.model,
+            key=request.body.get("prompt_cache_key"),
+            tools=serialize_value(request.body.get("tools") or []),
+            prompt=prompt,
+            compactions=item_types.count("compaction"),
         )
         self._records.keep(make_response_id(key), record)
         earlier = read_comparison(request.body)
@@ -251,23 +277,16 @@ class Responder:
         return {"prompt_cache_diagnostics": self._records.compare(earlier, record)}
 
 
-@dataclass(frozen=True)
-class _ScenarioChoice:
-    scenario: Scenario
-    options: Options
-    reply: Reply
-
-
-def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Replay]:
-    """Return what a body asks or raise the first refusal it deserves."""
+def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, Replay]:
+    """Return the valid request of a body, or raise its first refusal."""
     check_body(body)
-    model = find_model(body.get("model", MODEL_OF_PROMPTS))
-    if not asker.account.may_use(model.id):
-        raise refuse_forbidden_model(asker.account.project, model.id)
+    model = find_model(body.get("model", STORED_PROMPT_MODEL))
+    if not origin.account.may_use(model.id):
+        raise refuse_forbidden_model(origin.account.project, model.id)
     check_limits(body, model)
     configuration = read_configuration(body, model)
-    check_configuration(body, model, asker.profile)
-    check_model(body, model, asker.profile, configuration)
+    check_configuration(body, model, origin.profile)
+    check_model(body, model, origin.profile, configuration)
     read_comparison(body)
     items = parse_input(body.get("input") or [])
     stored = body.get("store") is not False
@@ -278,11 +297,11 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     if context == "auto":
         context = model.default_context
     reader = ReplayReader(
-        asker.account.organization,
-        body.get("safety_identifier"),
-        model,
-        asker.profile,
-        context == "current_turn",
+        organization=origin.account.organization,
+        end_user=body.get("safety_identifier"),
+        model=model,
+        profile=origin.profile,
+        current_turn_only=context == "current_turn",
     )
     replay = read_replay(body, items, reader)
     if build_prompt(body, model, replay.items, 0).tokens > model.max_input:
@@ -293,25 +312,34 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
             param="input",
         )
     request = ValidRequest(
-        body, items, model, configuration, replay.reasoning, asker.authorization
+        body=body,
+        items=items,
+        model=model,
+        configuration=configuration,
+        reasoning_given=replay.reasoning_count,
+        authorization=origin.authorization,
     )
     return request, replay
 
 
 def _draft_compaction(request: ValidRequest, tokens: int) -> list[dict[str, Any]]:
-    """Return what ends the response to a long input: recorded behind its message."""
+    """Return the compaction that follows the message after a long input (recorded)."""
     if not is_to_be_compacted(request.body, tokens):
         return []
     return [{"type": "compaction"}, *draft_update(request.configuration)]
 
 
 def choose_scenario(
-    request: ValidRequest, asker: RequestOrigin
+    request: ValidRequest, origin: RequestOrigin
 ) -> tuple[Scenario, Options]:
-    """Return the scenario: by header, for a task, by word, or the default."""
-    if asker.wish is None and find_task_field(request.said):
+    """Return the scenario that a header names, a task needs or the question names.
+
+    Without any of them it is the default scenario.
+    """
+    question = request.last_user_text
+    if origin.requested_scenario is None and find_task_field(question):
         return SCENARIOS["task"], Options()
-    spec = asker.wish or find_spec(request.said) or asker.default_scenario
+    spec = origin.requested_scenario or find_spec(question) or origin.default_scenario
     name = spec.split(",", 1)[0]
     if name not in SCENARIOS:
         raise Refusal(f"The stand-in has no scenario '{name}'.", code="no_scenario")
@@ -323,7 +351,7 @@ def choose_scenario(
 
 
 def _build_final(reply: Reply, closed: Event, events: list[Event]) -> Event:
-    """Return the response object as it stands at the end, or the error event."""
+    """Return the response object at the end of a stream, or its error event."""
     if reply.ending.event == "error":
         return events[-1]
     return {**closed, "output": apply_ending(closed["output"], reply.ending)}

@@ -1,4 +1,4 @@
-"""The code containers: each dies twenty minutes after its last use.
+"""The containers in which code runs: each expires twenty minutes after its last use.
 
 Sources: reports in OpenAI's community (1321773), pydantic/pydantic-ai 7461.
 """
@@ -14,39 +14,41 @@ MAX_IDLE_SECONDS = 20 * 60.0
 
 
 class ContainerClock:
-    """The last use of each container; one that was never seen is alive."""
+    """When each container was last used; an unknown one counts as just used."""
 
     def __init__(self) -> None:
         """Start without containers."""
-        self._used: dict[str, float] = {}
+        self._last_used: dict[str, float] = {}
 
     def forget(self) -> None:
-        """Forget all."""
-        self._used.clear()
+        """Forget all containers."""
+        self._last_used.clear()
 
-    def is_dead(self, container: str, now: float) -> bool:
+    def has_expired(self, container: str, now: float) -> bool:
         """Tell whether a container has been idle for too long."""
-        idle = now - self._used.get(container, now)
-        return container == EXPIRED or idle > MAX_IDLE_SECONDS
+        idle_seconds = now - self._last_used.get(container, now)
+        return container == EXPIRED or idle_seconds > MAX_IDLE_SECONDS
 
     def note_use(self, items: Sequence[Item], now: float) -> None:
         """Remember the containers in which code ran."""
-        for item in items:
-            if item.get("type") == "code_interpreter_call":
-                self._used[item["container_id"]] = now
+        for container in _containers_of(items):
+            self._last_used[container] = now
 
     def check(self, body: Item, items: Sequence[Item], now: float) -> None:
-        """Raise the refusal for a dead container; note the use of the others."""
+        """Raise the refusal for an expired container; note the use of the others."""
         for tool in body.get("tools") or []:
             container = tool.get("container")
-            if isinstance(container, str) and self.is_dead(container, now):
+            if isinstance(container, str) and self.has_expired(container, now):
                 raise Refusal("Container is expired.")
-        for item in items:
-            if item.get("type") != "code_interpreter_call":
-                continue
-            container = item["container_id"]
-            if self.is_dead(container, now):
+        for container in _containers_of(items):
+            if self.has_expired(container, now):
                 raise Refusal(
                     f"Container is expired. Expected container_id: {container}."
                 )
         self.note_use(items, now)
+
+
+def _containers_of(items: Sequence[Item]) -> list[str]:
+    """Return the ids of the containers in which the code of some items ran."""
+    calls = [item for item in items if item.get("type") == "code_interpreter_call"]
+    return [call["container_id"] for call in calls]

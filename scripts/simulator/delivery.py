@@ -1,4 +1,4 @@
-"""Sends an answer over a connection, with the requested faults, and records the request."""
+"""Sends an answer over its connection, with the requested faults; the record of a request."""
 
 import asyncio
 import json
@@ -10,18 +10,21 @@ from typing import Any
 from aiohttp import web
 
 from simulator.answers import PlannedAnswer
-from simulator.options import Options
 from simulator.scenarios.scenario import HttpReply
 from simulator.storage import StoredResponse
 from simulator.wire.events import encode_end, encode_event, split_chunks
-from simulator.wire.servers import retell
+from simulator.wire.servers import imitate_server
 
 SECRET_HEADERS = ("authorization", "api-key")
 
 
 @dataclass
 class RecordedRequest:
-    """One request, and how it was answered."""
+    """One request, and how it was answered.
+
+    ``finished`` says that the whole answer was sent, ``closed_by_client`` that the client
+    left before.
+    """
 
     path: str
     headers: dict[str, str]
@@ -60,24 +63,28 @@ ENDLESS_PIECES = {
     "events": b'data: {"type":"response.aura.delta","delta":"?"}\n\n' * 1_024,
     "drip": b"x",
 }
-"""Pieces that a faulty server can repeat without an end."""
+"""What a faulty server repeats without an end, by the kinds of the option ``of``."""
 DRIP_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
 class AnswerDelivery:
-    """One answer on its way to one client."""
+    """Sends one answer to one client.
+
+    ``stopping`` is set when the server stops, ``released`` when answers that hold may go
+    on. ``stored`` is the response that is sent, ``start`` the number of the first event.
+    """
 
     request: web.Request
     record: RecordedRequest
     headers: Mapping[str, str]
     stopping: asyncio.Event
     released: asyncio.Event
-    dice: random.Random
+    randomness: random.Random
     stored: StoredResponse | None = None
     start: int = 0
     server: str = ""
-    """The server whose way of streaming is imitated; empty for OpenAI's."""
+    """The server whose streams are imitated; without one, OpenAI's are sent."""
 
     async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""
@@ -91,15 +98,17 @@ class AnswerDelivery:
         return await self._send_json(answer)
 
     async def resume(self, stored: StoredResponse) -> web.StreamResponse:
-        """Send the rest of a stream; ``again`` says how often that breaks, too."""
-        breaks = stored.looks <= (stored.answer.options.number("again") or 0)
-        kept = stored.answer.options.given.items()
-        sound = {name: text for name, text in kept if name not in DELIVERY_FAULTS}
-        options = stored.answer.options if breaks else Options(sound)
+        """Send the rest of a stream, without faults.
+
+        The option ``again`` says how many resumed streams have the same fault again.
+        """
+        options = stored.answer.options
+        if stored.retrievals > (options.number("again") or 0):
+            options = options.without(DELIVERY_FAULTS)
         return await self._send_stream(replace(stored.answer, options=options))
 
     def send_object(self, response: dict[str, Any]) -> web.Response:
-        """Send a response as it stands now."""
+        """Send a response object."""
         self.record.status = 200
         self.record.finished = True
         self.record.response = response
@@ -118,11 +127,13 @@ class AnswerDelivery:
         )
 
     async def _send_json(self, answer: PlannedAnswer) -> web.Response:
-        last = answer.events[-1]
-        broken = last["type"] == "error"
-        self.record.status = 500 if broken else 200
-        error = {"error": last.get("error") or last}
-        self.record.response = error if broken else answer.final
+        last_event = answer.events[-1]
+        if last_event["type"] == "error":
+            self.record.status = 500
+            self.record.response = {"error": last_event.get("error") or last_event}
+        else:
+            self.record.status = 200
+            self.record.response = answer.final
         if answer.options.has("stall"):
             await self.stopping.wait()
         if answer.options.has("drop"):
@@ -149,11 +160,11 @@ class AnswerDelivery:
         async for event in self._events(answer):
             if answer.options.number("hold") == self.record.events_sent:
                 await self.released.wait()
-            fault = self._fault_due(answer)
+            fault = self._next_fault(answer)
             if fault is not None:
-                await self._break(stream, event, answer, fault)
+                await self._fail(stream, event, answer, fault)
                 return stream
-            await self._pace(event, answer)
+            await self._wait_before(event, answer)
             await self._write(stream, encode_event(event, answer.options), answer)
             self.record.events_sent += 1
         await self._end(stream, answer)
@@ -163,34 +174,37 @@ class AnswerDelivery:
         self, stream: web.StreamResponse, answer: PlannedAnswer
     ) -> None:
         """Write the whole answer at once, without pauses and faults."""
-        lines = [
+        events = [
             encode_event(event, answer.options) async for event in self._events(answer)
         ]
-        await stream.write(b"".join(lines))
-        self.record.events_sent = len(lines)
+        await stream.write(b"".join(events))
+        self.record.events_sent = len(events)
         await self._end(stream, answer)
 
     async def _end(self, stream: web.StreamResponse, answer: PlannedAnswer) -> None:
+        """End the body, and record the answer as whole."""
         await stream.write(encode_end(answer.options))
         await stream.write_eof()
         self.record.response = answer.final
         self.record.finished = True
 
     async def _events(self, answer: PlannedAnswer) -> AsyncIterator[Mapping[str, Any]]:
+        """Yield the events from the start on; a background model may not be done yet."""
         if self.stored is not None and self.stored.background:
             async for event in self.stored.events_from(self.start):
                 yield event
             return
-        for event in retell(answer.events, self.server)[self.start :]:
+        for event in imitate_server(answer.events, self.server)[self.start :]:
             yield event
 
-    def _fault_due(self, answer: PlannedAnswer) -> str | None:
+    def _next_fault(self, answer: PlannedAnswer) -> str | None:
+        """Return the fault that comes in place of the next event."""
         for fault in DELIVERY_FAULTS:
             if answer.options.number(fault) == self.record.events_sent:
                 return fault
         return None
 
-    async def _break(
+    async def _fail(
         self,
         stream: web.StreamResponse,
         event: Mapping[str, Any],
@@ -204,24 +218,27 @@ class AnswerDelivery:
             await self._write(stream, line[: len(line) // 2], answer)
             self._abort()
         elif fault == "endless":
-            await self._write_on(stream, answer.options.text("of", "line"))
+            await self._write_endlessly(stream, answer.options.text("of", "line"))
 
-    async def _write_on(self, stream: web.StreamResponse, kind: str) -> None:
-        """Write until the client leaves."""
+    async def _write_endlessly(self, stream: web.StreamResponse, kind: str) -> None:
+        """Write until the client leaves or the server stops."""
         if kind in ("line", "drip"):
             await stream.write(b"data: ")
         while not self.stopping.is_set():
             await stream.write(ENDLESS_PIECES[kind])
             await asyncio.sleep(DRIP_SECONDS if kind == "drip" else 0)
 
-    async def _pace(self, event: Mapping[str, Any], answer: PlannedAnswer) -> None:
+    async def _wait_before(
+        self, event: Mapping[str, Any], answer: PlannedAnswer
+    ) -> None:
+        """Wait before each delta as long as the option ``delay`` says."""
         if answer.options.has("delay") and event["type"].endswith(".delta"):
             await asyncio.sleep(answer.options.seconds("delay"))
 
     async def _write(
         self, stream: web.StreamResponse, text: bytes, answer: PlannedAnswer
     ) -> None:
-        for chunk in split_chunks([text], answer.options, self.dice):
+        for chunk in split_chunks(text, answer.options, self.randomness):
             await stream.write(chunk)
             if answer.options.has("chunks"):
                 # Let a reader in this loop see the chunk before the next one.

@@ -1,4 +1,4 @@
-"""Images and container files: small, distinct, the same on every machine."""
+"""Small pictures and the files of the container, the same on every machine."""
 
 import base64
 import struct
@@ -18,40 +18,40 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 def draw_picture(shade: int) -> str:
     """Return a PNG of a disc on white, as base64; ``shade`` is 0 (black) to 255.
 
-    It is stored, not compressed: compressors differ from machine to machine.
+    It has two colors, and one bit for each pixel. The pixels are not compressed:
+    compressors differ from machine to machine.
     """
     head = struct.pack(">IIBBBBB", SIDE_PIXELS, SIDE_PIXELS, 1, 3, 0, 0, 0)
     palette = bytes([255, 255, 255, shade, shade // 2, shade // 4])
-    rows = b"".join(
-        b"\0" + _draw_row(y).to_bytes(SIDE_PIXELS // 8, "big")
-        for y in range(SIDE_PIXELS)
-    )
+    rows = b"".join(_draw_row(y) for y in range(SIDE_PIXELS))
     chunks = [
-        (b"IHDR", head),
-        (b"PLTE", palette),
-        (b"IDAT", zlib.compress(rows, 0)),
-        (b"IEND", b""),
+        _encode_png_chunk(b"IHDR", head),
+        _encode_png_chunk(b"PLTE", palette),
+        _encode_png_chunk(b"IDAT", zlib.compress(rows, 0)),
+        _encode_png_chunk(b"IEND", b""),
     ]
-    png = SIGNATURE + b"".join(_encode_png_chunk(name, body) for name, body in chunks)
-    return base64.b64encode(png).decode()
+    return base64.b64encode(SIGNATURE + b"".join(chunks)).decode()
 
 
-def _draw_row(y: int) -> int:
-    inside = (
-        x for x in range(SIDE_PIXELS) if _distance(x) + _distance(y) <= RADIUS_PIXELS**2
-    )
-    return sum(1 << (SIDE_PIXELS - 1 - x) for x in inside)
+def _draw_row(y: int) -> bytes:
+    """Return the pixels of a row, behind the byte that says: no filter."""
+    bits = 0
+    for x in range(SIDE_PIXELS):
+        bits <<= 1
+        if _squared_offset(x) + _squared_offset(y) <= RADIUS_PIXELS**2:
+            bits |= 1
+    return b"\0" + bits.to_bytes(SIDE_PIXELS // 8, "big")
 
 
-def _distance(pixel: int) -> int:
+def _squared_offset(pixel: int) -> int:
+    """Return the square of the distance from the middle, along one axis."""
     return (pixel - SIDE_PIXELS // 2) ** 2
 
 
 def _encode_png_chunk(name: bytes, body: bytes) -> bytes:
-    checked = name + body
-    return (
-        struct.pack(">I", len(body)) + checked + struct.pack(">I", zlib.crc32(checked))
-    )
+    length = struct.pack(">I", len(body))
+    checksum = struct.pack(">I", zlib.crc32(name + body))
+    return length + name + body + checksum
 
 
 CONTAINER = "cntr_68e0000000000000000000000000000000000000"
@@ -72,7 +72,8 @@ FILES: Mapping[str, bytes] = {
 def container_file(account: Account, container: str, file: str) -> bytes:
     """Return a file's bytes or raise the refusal.
 
-    Source: OpenAI's community 1321773, litellm 30936; of a missing file assumed.
+    Source: OpenAI's community 1321773, litellm 30936. The refusal of a missing file is
+    assumed.
     """
     if container == EXPIRED:
         raise Refusal("Container is expired.", status=404)

@@ -1,6 +1,6 @@
-"""The faults that can be added to a scenario.
+"""The options of a scenario: faults and other deviations.
 
-Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
+They stand behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 
 ==================  =================================================================
 ``cut=N``           end the body cleanly after N events
@@ -12,9 +12,9 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``burst``           all events in one piece
 ``gzip``            a compressed body, whatever the client accepts
 ``hold=N``          write nothing after N events before ``Simulator.release`` is called
-``delay=MS``        wait before each event
+``delay=MS``        wait before each delta
 ``wait=MS``         wait before the answer's first byte
-``together=N``      begin to answer once N requests with this option are here
+``together=N``      answer only when N requests with this option have come
 ``chunks=random``   random chunk boundaries, inside characters too
 ``chunks=N``        chunks of N bytes; ``chunks=1`` is byte by byte
 ``crlf`` ``cr``     other line ends
@@ -23,7 +23,7 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``nameless``        no ``event:`` lines
 ``done``            a final ``data: [DONE]``
 ``keepalive=N``     a keepalive event after every N events
-``unknown``         events of types that nobody knows
+``unknown``         events of unknown types
 ``status=CODE``     refuse with this HTTP status
 ``times=N``         ... for the first N attempts (default: every one)
 ``retry-after=S``   ... with this Retry-After; also ``retry-after-ms=MS``
@@ -31,15 +31,15 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``deltas=N``        the length of the ``long`` answer
 ``again=N``         ``cut`` and ``drop`` break the first N resumed streams, too
 ``halt=N``          a background model stops after N events, until it is cancelled
-``asks=N``          ... or until the response was asked for N times
-``busy=N``          refuse the first N times that it is asked for, with 503
+``asks=N``          ... or until the response was retrieved N times
+``busy=N``          refuse the first N retrievals with 503
 ``aged``            a background response too old to be streamed again
-``gone``            a background response that cannot be found again
+``gone``            a background response that is not stored
 ==================  =================================================================
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 NUMBERS = (
@@ -89,7 +89,7 @@ class UnknownOption(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """The faults that one request asks for."""
+    """The options of one answer, by their names."""
 
     given: Mapping[str, str] = field(default_factory=dict)
 
@@ -109,6 +109,11 @@ class Options:
         """Return an option given in milliseconds as seconds."""
         return float(self.given.get(name) or 0) / 1000
 
+    def without(self, names: Collection[str]) -> "Options":
+        """Return the options except those with these names."""
+        rest = {name: value for name, value in self.given.items() if name not in names}
+        return Options(rest)
+
 
 def find_spec(text: str) -> str | None:
     """Return what follows the last ``sim:`` in a text."""
@@ -116,15 +121,15 @@ def find_spec(text: str) -> str | None:
     return specs[-1] if specs else None
 
 
-def parse_spec(spec: str, before: str = "") -> tuple[str, Options]:
+def parse_spec(spec: str, defaults: str = "") -> tuple[str, Options]:
     """Split ``name,option=value`` into the name and its options.
 
-    ``before`` holds the options that the scenario has by itself.
+    ``defaults`` are the options that the scenario always has.
     """
-    name, *words = spec.split(",")
+    name, *assignments = spec.split(",")
     given: dict[str, str] = {}
-    for word in [*before.split(","), *words]:
-        option, _, value = word.partition("=")
+    for assignment in [*defaults.split(","), *assignments]:
+        option, _, value = assignment.partition("=")
         if option and option not in NAMES:
             raise UnknownOption(f"There is no option {option!r} for a scenario.")
         if option:

@@ -1,4 +1,4 @@
-"""What a request asks, as a scenario sees it."""
+"""A valid request, as the scenarios see it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ MAX_SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class ValidRequest:
-    """One request that was found valid."""
+    """One request that passed all checks."""
 
     body: Mapping[str, Any]
     items: Sequence[Item]
@@ -27,7 +27,7 @@ class ValidRequest:
 
     @property
     def effort(self) -> str | None:
-        """The effort in force."""
+        """The effort at which the model answers."""
         return self.configuration.effort
 
     @property
@@ -36,8 +36,8 @@ class ValidRequest:
 
         Source: reports (inspect_ai 5254).
         """
-        pro = (self.body.get("reasoning") or {}).get("mode") == "pro"
-        return 2 * REASONING_TOKENS if pro else REASONING_TOKENS
+        mode = (self.body.get("reasoning") or {}).get("mode")
+        return 2 * REASONING_TOKENS if mode == "pro" else REASONING_TOKENS
 
     @property
     def turn(self) -> int:
@@ -55,7 +55,7 @@ class ValidRequest:
         return bool((self.body.get("reasoning") or {}).get("summary"))
 
     @property
-    def said(self) -> str:
+    def last_user_text(self) -> str:
         """The text of the last user message."""
         questions = [item for item in self.items if _is_user_text(item)]
         return read_message_text(questions[-1]) if questions else ""
@@ -63,14 +63,15 @@ class ValidRequest:
     @property
     def outputs(self) -> list[Item]:
         """The outputs of calls since the last user message."""
-        return [item for item in self._since() if read_item_type(item) in ANSWER_TYPES]
+        items = self._items_after_question()
+        return [item for item in items if read_item_type(item) in ANSWER_TYPES]
 
     @property
     def rounds(self) -> int:
-        """How many batches of answers came in since the last user message."""
+        """How many times a client answered calls since the last user message."""
         batches = 0
         was_answer = False
-        for item in self._since():
+        for item in self._items_after_question():
             is_answer = _is_answer(item)
             if is_answer and not was_answer:
                 batches += 1
@@ -78,14 +79,14 @@ class ValidRequest:
         return batches
 
     def tools(self, kind: str) -> list[Item]:
-        """Return the allowed tools of one type, the one that must be called first."""
+        """Return the allowed tools of one type; one that must be called comes first."""
         choice = self.configuration.choice
-        wanted = choice.get("name") if isinstance(choice, dict) else None
+        required = choice.get("name") if isinstance(choice, dict) else None
         allowed = [tool for tool in self.configuration.allowed if tool["type"] == kind]
-        return sorted(allowed, key=lambda tool: tool.get("name") != wanted)
+        return sorted(allowed, key=lambda tool: tool.get("name") != required)
 
-    def _since(self) -> Sequence[Item]:
-        """Return the items behind the last user message."""
+    def _items_after_question(self) -> Sequence[Item]:
+        """Return the items that follow the last user message."""
         start = 0
         for index, item in enumerate(self.items):
             if _is_user_text(item):
@@ -94,25 +95,25 @@ class ValidRequest:
 
     def _choose_function(self, functions: list[Item]) -> str:
         """Return the function that the question names, or the first one."""
-        named = (tool["name"] for tool in functions if tool["name"] in self.said)
-        default = functions[0]["name"] if functions else "get_weather"
-        return next(named, default)
+        for tool in functions:
+            if tool["name"] in self.last_user_text:
+                return str(tool["name"])
+        return functions[0]["name"] if functions else "get_weather"
 
     def words(self) -> dict[str, str]:
-        """Return the words that a transcript may leave open as ``$name``."""
-        given = self.reasoning_given
+        """Return the values of the placeholders that scenarios write as ``$name``."""
         functions = self.tools("function")
         customs = self.tools("custom")
         first_function = functions[0] if functions else {}
-        arguments = find_arguments(self.said) or invent_arguments(first_function)
-        noun = "reasoning item" if given == 1 else "reasoning items"
+        question = self.last_user_text
+        arguments = find_arguments(question) or invent_arguments(first_function)
+        noun = "reasoning item" if self.reasoning_given == 1 else "reasoning items"
+        outputs = [shorten_line(read_output_text(item)) for item in self.outputs]
         return {
             "turn": str(self.turn),
-            "given": f"{given} {noun}",
-            "said": shorten_line(self.said),
-            "output": " | ".join(
-                shorten_line(read_output_text(item)) for item in self.outputs
-            ),
+            "given": f"{self.reasoning_given} {noun}",
+            "said": shorten_line(question),
+            "output": " | ".join(outputs),
             "tool": self._choose_function(functions),
             "arguments": arguments,
             "other": arguments.replace("Zürich", "東京").replace("example", "another"),
@@ -121,14 +122,21 @@ class ValidRequest:
 
 
 def _is_answer(item: Item) -> bool:
-    """Tell whether the client answered; a remote call was answered by its server."""
+    """Tell whether an item is the client's answer to a call or to an approval request.
+
+    The output of a remote call is its server's.
+    """
     kind = read_item_type(item)
-    remote = kind in ANSWER_TYPES and item["call_id"].startswith("mcp")
-    return kind == "mcp_approval_response" or (kind in ANSWER_TYPES and not remote)
+    if kind == "mcp_approval_response":
+        return True
+    return kind in ANSWER_TYPES and not item["call_id"].startswith("mcp")
 
 
 def _is_user_text(item: Item) -> bool:
-    """Tell whether a user said something; a drawn picture comes back without words."""
+    """Tell whether an item is a user message with a text.
+
+    A generated picture comes back in a user message without one.
+    """
     return item.get("role") == "user" and bool(read_message_text(item))
 
 
@@ -163,14 +171,14 @@ def shorten_line(text: str) -> str:
     return f"{line[:MAX_SHOWN_CHARACTERS]}…"
 
 
-def find_arguments(said: str) -> str:
-    """Return the first JSON object in a question, as a call's arguments; or nothing."""
+def find_arguments(question: str) -> str:
+    """Return the first JSON object in a question, as arguments; empty without one."""
     try:
-        begin = said.index("{")
-        _, end = json.JSONDecoder().raw_decode(said, begin)
+        start = question.index("{")
+        _, end = json.JSONDecoder().raw_decode(question, start)
     except ValueError:
         return ""
-    return said[begin:end]
+    return question[start:end]
 
 
 def invent_arguments(tool: Item) -> str:

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 PREFIXES: Mapping[str, str] = {
@@ -27,44 +27,50 @@ PREFIXES: Mapping[str, str] = {
     "mcp_list_tools": "mcpl",
     "mcp_approval_request": "mcpr",
     "compaction": "cmp",
-    "configuration_update": "cfg",  # assumed: no type of an output knows the item
+    "configuration_update": "cfg",  # assumed: the types of outputs do not have it
 }
 MAX_ID_CHARACTERS = 64
 NO_PARTNER = 255
+"""The index of the partner of an item that belongs to no other one."""
 ID_PATTERN = re.compile(
     r"^(?P<prefix>[a-z]+)_(?P<response>[0-9a-f]{24})"
-    r"(?P<place>[0-9a-f]{2})(?P<partner>[0-9a-f]{2})(?P<check>[0-9a-f]{20})$"
+    r"(?P<index>[0-9a-f]{2})(?P<partner>[0-9a-f]{2})(?P<check>[0-9a-f]{20})$"
 )
 
 
 @dataclass(frozen=True)
-class ItemPlace:
-    """Where an item stood: its response, its index, the index of its partner."""
+class ItemPosition:
+    """Which item of which response this is.
+
+    The partner of reasoning is the item that it led to, and the reverse.
+    """
 
     response: str
     index: int
     partner: int = NO_PARTNER
 
     def id(self, prefix: str) -> str:
-        """Return the id of the item that stood here."""
+        """Return the id of the item at this position."""
         head = f"{self.response}{self.index:02x}{self.partner:02x}"
         return f"{prefix}_{head}{make_digest(head)[:20]}"
 
 
 def make_digest(text: str) -> str:
-    """Return a hex digest that stands for randomness."""
+    """Return a hex digest that looks random, and is the same at every run."""
     return hashlib.sha256(f"id {text}".encode()).hexdigest()
 
 
-def parse_item_id(id: str) -> ItemPlace | None:
-    """Read the place out of one of our ids, None for a foreign one."""
+def parse_item_id(id: str) -> ItemPosition | None:
+    """Return the position that one of our ids names; None for a foreign id."""
     match = ID_PATTERN.match(id)
     if match is None:
         return None
-    place = ItemPlace(
-        match["response"], int(match["place"], 16), int(match["partner"], 16)
+    position = ItemPosition(
+        response=match["response"],
+        index=int(match["index"], 16),
+        partner=int(match["partner"], 16),
     )
-    return place if place.id(match["prefix"]) == id else None
+    return position if position.id(match["prefix"]) == id else None
 
 
 def make_response_id(key: str) -> str:
@@ -73,14 +79,14 @@ def make_response_id(key: str) -> str:
 
 
 def make_call_id(response: str, index: int) -> str:
-    """Return the ``call_id`` of the call at a place."""
+    """Return the ``call_id`` of the call at an index of a response's output."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     number = int(make_digest(f"call {response} {index}"), 16)
-    letters = []
+    characters = []
     for _ in range(24):
-        number, rest = divmod(number, len(alphabet))
-        letters.append(alphabet[rest])
-    return f"call_{''.join(letters)}"
+        number, position = divmod(number, len(alphabet))
+        characters.append(alphabet[position])
+    return f"call_{''.join(characters)}"
 
 
 Item = Mapping[str, Any]
@@ -92,25 +98,26 @@ IGNORED_FIELDS = frozenset(
 def canonicalize_item(item: Item) -> dict[str, Any]:
     """Return one item without what the model does not read.
 
-    All writings of one encrypted content count alike.
+    Every encoding of the same encrypted content becomes the same text.
     """
     if item.get("encrypted_content"):
         item = {**item, "encrypted_content": rewrite_seal(item["encrypted_content"])}
+    canonical = dict(_readable_value(item))
     if item.get("type", "message") != "message":
-        return dict(_readable_value(item))
-    spelled = dict(_readable_value(item))
+        return canonical
     content = item["content"]
     if isinstance(content, str):
         kind = "output_text" if item["role"] == "assistant" else "input_text"
         content = [{"type": kind, "text": content}]
     return {
-        **spelled,
+        **canonical,
         "type": "message",
-        "content": [_readable_value(p) for p in content],
+        "content": [_readable_value(part) for part in content],
     }
 
 
 def _readable_value(value: Any) -> Any:
+    """Return a value without the fields that the model does not read, at every depth."""
     if isinstance(value, Mapping):
         return {
             name: _readable_value(inner)
@@ -129,10 +136,10 @@ def serialize_value(value: object) -> bytes:
 
 
 class PrefixHash:
-    """The hash of a prompt as far as it has been read."""
+    """The hash of the part of a prompt that has been read so far."""
 
     def __init__(self, head: bytes) -> None:
-        """Start after what precedes the input."""
+        """Begin with ``head``: what precedes the input."""
         self._head = hashlib.sha256(head)
         self._hash = self._head.copy()
 
@@ -153,17 +160,16 @@ TIMESTAMP = (1_790_000_000).to_bytes(8, "big")
 HEAD_LENGTH = len(VERSION) + len(TIMESTAMP) + 16
 TAG_LENGTH = 32
 MIN_CONTENT_LENGTH = 288
+_SEALED_ORGANIZATION = "organisation"
+"""The spelling that is encrypted in the transcripts."""
 
 
 @dataclass(frozen=True)
 class Seal:
-    """What encrypted content records of its origin.
-
-    Its fields are sealed by their names, so that another name changes all transcripts.
-    """
+    """What encrypted content records of its origin."""
 
     item: str
-    organisation: str
+    organization: str
     family: str
     prefix: str
     end_user: str | None
@@ -176,18 +182,32 @@ class ForeignSeal(Exception):
     """Content that this stand-in did not seal, or not in this form."""
 
 
-def seal_content(what: Seal, writing: str = "") -> str:
+def seal_content(seal: Seal, variant: str = "") -> str:
     """Return the opaque text of a seal, at least 400 characters long.
 
-    The same seal of another ``writing`` is another text, which says the same.
+    Another ``variant`` gives another text, which unseals to the same seal.
     """
-    fields = {name: value for name, value in asdict(what).items() if value != ()}
-    plain = json.dumps(fields).encode().ljust(MIN_CONTENT_LENGTH)
-    nonce = hashlib.sha256(writing.encode() + plain).digest()[:16]
+    plain = json.dumps(_sealed_fields(seal)).encode().ljust(MIN_CONTENT_LENGTH)
+    nonce = hashlib.sha256(variant.encode() + plain).digest()[:16]
     head = VERSION + TIMESTAMP + nonce
     body = head + _mask_bytes(plain, nonce)
     tag = hmac.digest(KEY, body, "sha256")
     return base64.urlsafe_b64encode(body + tag).decode()
+
+
+def _sealed_fields(seal: Seal) -> dict[str, Any]:
+    """Return what is encrypted; a change here changes the bytes of all transcripts."""
+    fields: dict[str, Any] = {
+        "item": seal.item,
+        _SEALED_ORGANIZATION: seal.organization,
+        "family": seal.family,
+        "prefix": seal.prefix,
+        "end_user": seal.end_user,
+        "tokens": seal.tokens,
+    }
+    if seal.tools:
+        fields["tools"] = seal.tools
+    return fields
 
 
 def unseal_content(text: str) -> Seal:
@@ -202,18 +222,27 @@ def unseal_content(text: str) -> Seal:
         raise ForeignSeal
     plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
     fields = json.loads(plain)
-    return Seal(**fields | {"tools": tuple(fields.get("tools", ()))})
+    return Seal(
+        item=fields["item"],
+        organization=fields[_SEALED_ORGANIZATION],
+        family=fields["family"],
+        prefix=fields["prefix"],
+        end_user=fields["end_user"],
+        tokens=fields["tokens"],
+        tools=tuple(fields.get("tools", ())),
+    )
 
 
-def rewrite_seal(text: str, writing: str = "") -> str:
-    """Return encrypted content in another encoding; foreign content stays."""
+def rewrite_seal(text: str, variant: str = "") -> str:
+    """Return another variant of encrypted content; foreign content stays as it is."""
     try:
-        return seal_content(unseal_content(text), writing)
+        return seal_content(unseal_content(text), variant)
     except ForeignSeal:
         return text
 
 
 def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
+    """Encrypt or decrypt: both are an exclusive or with the key's stream."""
     stream = itertools.chain.from_iterable(
         hashlib.sha256(KEY + nonce + count.to_bytes(4, "big")).digest()
         for count in itertools.count()
@@ -223,5 +252,5 @@ def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
 
 
 def shorten_seal(text: str) -> str:
-    """Show the ends of encrypted content, as error messages do."""
+    """Return the ends of encrypted content, as error messages show them."""
     return text if len(text) <= 16 else f"{text[:4]}...{text[-4:]}"

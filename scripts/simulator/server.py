@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -18,10 +19,10 @@ from simulator.files import container_file
 from simulator.models import MODELS
 from simulator.refusals import Refusal, refuse_overload
 from simulator.storage import ResponseStore, StoredResponse, read_start_position
-from simulator.uploads import UploadShelf
+from simulator.uploads import UploadStore
 
 WAIT_SECONDS = 60.0
-"""Seconds that a test waits for something that must happen; a machine may be busy."""
+"""How long a test waits for something that must happen, on a busy machine too."""
 AnswerRequest = Callable[[web.Request, RecordedRequest], Awaitable[web.StreamResponse]]
 MAX_BODY_BYTES = 64 * 1024 * 1024
 NOT_JSON_TEXT = (
@@ -49,11 +50,11 @@ class Simulator:
         self.api_key = KEY
         self.requests: list[RecordedRequest] = []
         self._wall_clock = clock
-        self._passed = 0.0
+        self._skipped_seconds = 0.0
         self._responder = Responder(self._clock)
-        self._shelf = ResponseStore()
-        self._dice = random.Random(0)
-        self._met = 0
+        self._responses = ResponseStore()
+        self._randomness = random.Random(0)
+        self._together_count = 0
         self._changed = asyncio.Condition()
         self._stopping = asyncio.Event()
         self._released = asyncio.Event()
@@ -66,51 +67,51 @@ class Simulator:
 
     @property
     def open_streams(self) -> int:
-        """How many answers are being written at this moment."""
+        """How many answers are being written."""
         return sum(request.is_open for request in self.requests)
 
     @property
     def stored_ids(self) -> list[str]:
-        """The ids of the responses that can be asked for."""
-        return self._shelf.ids()
+        """The ids of the stored responses."""
+        return self._responses.ids()
 
     @property
-    def uploads(self) -> UploadShelf:
-        """The files that were uploaded."""
+    def uploads(self) -> UploadStore:
+        """The uploaded files."""
         return self._responder.uploads
 
     @property
     def faults(self) -> list[RefusedPart | FailedStart]:
-        """What is to be refused or to fail: see :mod:`simulator.faults`."""
+        """The parts that are refused and the starts that fail: :mod:`simulator.faults`."""
         return self._responder.faults
 
     def forget(self) -> None:
-        """Empty the record, prompt cache, counted attempts, faults; hold again."""
+        """Return to the state of a new simulator; only the ids go on."""
         self.requests.clear()
         self._released.clear()
-        self._met = 0
-        self._passed = 0.0
+        self._together_count = 0
+        self._skipped_seconds = 0.0
         self._responder.forget()
-        self._shelf.forget()
+        self._responses.forget()
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, for containers and stored responses, until `forget`."""
-        self._passed += seconds
+        """Let time pass for containers and stored responses, until :meth:`forget`."""
+        self._skipped_seconds += seconds
 
     def _clock(self) -> float:
-        return self._wall_clock() + self._passed
+        return self._wall_clock() + self._skipped_seconds
 
     def release(self) -> None:
-        """Release the answers that hold, and those that would hold later."""
+        """Let the answers with the option ``hold`` go on, now and later."""
         self._released.set()
 
     async def closed_early(self, timeout: float = WAIT_SECONDS) -> RecordedRequest:
-        """Wait for a request whose client left before the end, return the newest."""
+        """Wait for a request whose client left before the end; return the newest."""
         async with asyncio.timeout(timeout), self._changed:
-            await self._changed.wait_for(self._requests_left_early)
-        return self._requests_left_early()[-1]
+            await self._changed.wait_for(self._requests_closed_early)
+        return self._requests_closed_early()[-1]
 
-    def _requests_left_early(self) -> list[RecordedRequest]:
+    def _requests_closed_early(self) -> list[RecordedRequest]:
         return [request for request in self.requests if request.closed_by_client]
 
     async def all_ended(self, timeout: float = WAIT_SECONDS) -> None:
@@ -121,7 +122,7 @@ class Simulator:
     async def requested(
         self, count: int = 1, timeout: float = WAIT_SECONDS
     ) -> RecordedRequest:
-        """Wait until at least ``count`` requests came, return the newest."""
+        """Wait until at least ``count`` requests have come; return the newest."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: len(self.requests) >= count)
         return self.requests[-1]
@@ -135,8 +136,8 @@ class Simulator:
             app.router.add_post(f"{base}/{{response}}/cancel", self._cancel_response)
             app.router.add_post(base.replace("/responses", "/files"), self._post_file)
         app.router.add_get("/v1/models", self._get_models)
-        content = "/v1/containers/{container}/files/{file}/content"
-        app.router.add_get(content, self._get_content)
+        content_path = "/v1/containers/{container}/files/{file}/content"
+        app.router.add_get(content_path, self._get_content)
         app.router.add_route("*", "/{path:.*}", self._refuse_url)
         self._runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0
@@ -147,10 +148,10 @@ class Simulator:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Let stalled and held answers go and close the server."""
+        """End the answers that stall or hold, and close the server."""
         self._stopping.set()
         self._released.set()
-        self._shelf.end()
+        self._responses.end()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -177,12 +178,12 @@ class Simulator:
 
     async def _get_content(self, request: web.Request) -> web.Response:
         record = await self._record(request)
-        named = request.match_info
+        container = request.match_info["container"]
         try:
             account = find_account(request.headers)
-            if self._responder.containers.is_dead(named["container"], self._clock()):
+            if self._responder.containers.has_expired(container, self._clock()):
                 raise Refusal("Container is expired.", status=404)
-            content = container_file(account, named["container"], named["file"])
+            content = container_file(account, container, request.match_info["file"])
             reply = web.Response(body=content, content_type="application/octet-stream")
         except Refusal as refusal:
             reply = web.json_response(refusal.body(), status=refusal.status)
@@ -192,7 +193,7 @@ class Simulator:
         return reply
 
     async def _post_file(self, request: web.Request) -> web.Response:
-        """Keep an uploaded file; it is no entry of `requests`."""
+        """Keep an uploaded file; uploads are not in :attr:`requests`."""
         form = await request.post()
         fields = {name: text for name, text in form.items() if isinstance(text, str)}
         file = form.get("file")
@@ -212,17 +213,18 @@ class Simulator:
         return web.json_response(Refusal(text).body(), status=404)
 
     async def _post_response(self, request: web.Request) -> web.StreamResponse:
-        return await self._answered(request, self._answer)
+        return await self._record_answer(request, self._create)
 
     async def _get_response(self, request: web.Request) -> web.StreamResponse:
-        return await self._answered(request, self._retrieve)
+        return await self._record_answer(request, self._retrieve)
 
     async def _cancel_response(self, request: web.Request) -> web.StreamResponse:
-        return await self._answered(request, self._cancel)
+        return await self._record_answer(request, self._cancel)
 
-    async def _answered(
+    async def _record_answer(
         self, request: web.Request, answer: AnswerRequest
     ) -> web.StreamResponse:
+        """Answer a request, or send its refusal; record either."""
         record = await self._record(request)
         try:
             return await answer(request, record)
@@ -241,6 +243,7 @@ class Simulator:
             await self._notify()
 
     async def _record(self, request: web.Request) -> RecordedRequest:
+        """Add a request to the record; a body that is no JSON object counts as empty."""
         raw = await request.read()
         try:
             body = read_json(raw)
@@ -264,29 +267,29 @@ class Simulator:
         async with self._changed:
             self._changed.notify_all()
 
-    async def _answer(
+    async def _create(
         self, request: web.Request, record: RecordedRequest
     ) -> web.StreamResponse:
         account = find_account(request.headers)
         if not record.body and (await request.read()).strip() != b"{}":
             raise Refusal(NOT_JSON_TEXT)
-        answer = self._responder.answer(record.body, self._asker(request, account))
+        answer = self._responder.answer(record.body, self._origin(request, account))
         record.scenario = answer.scenario
         count = answer.options.number("together")
         if count:
-            await self._meet(count)
-        stored = self._shelf.keep(answer, record.body, account, self._clock())
+            await self._wait_for_others(count)
+        stored = self._responses.keep(answer, record.body, account, self._clock())
         return await self._delivery(request, record, stored).send(answer)
 
     async def _retrieve(
         self, request: web.Request, record: RecordedRequest
     ) -> web.StreamResponse:
         account = find_account(request.headers)
-        stored = self._shelf.find(request.match_info["response"], account)
+        stored = self._responses.find(request.match_info["response"], account)
         start = read_start_position(request.query, stored, self._clock())
-        stored.looks += 1
+        stored.retrievals += 1
         record.scenario = stored.answer.scenario
-        if stored.looks <= (stored.answer.options.number("busy") or 0):
+        if stored.retrievals <= (stored.answer.options.number("busy") or 0):
             raise refuse_overload()
         delivery = self._delivery(request, record, stored, start or 0)
         if start is None:
@@ -297,7 +300,7 @@ class Simulator:
         self, request: web.Request, record: RecordedRequest
     ) -> web.StreamResponse:
         account = find_account(request.headers)
-        stored = self._shelf.find(request.match_info["response"], account)
+        stored = self._responses.find(request.match_info["response"], account)
         return self._delivery(request, record, stored).send_object(stored.cancel())
 
     def _delivery(
@@ -307,30 +310,39 @@ class Simulator:
         stored: StoredResponse | None,
         start: int = 0,
     ) -> AnswerDelivery:
-        headers = self._headers(request)
-        events = (self._stopping, self._released)
-        server = request.headers.get("X-Simulator-Profile", self.profile.name)
         return AnswerDelivery(
-            request, record, headers, *events, self._dice, stored, start, server
+            request=request,
+            record=record,
+            headers=self._headers(request),
+            stopping=self._stopping,
+            released=self._released,
+            randomness=self._randomness,
+            stored=stored,
+            start=start,
+            server=request.headers.get("X-Simulator-Profile", self.profile.name),
         )
 
-    async def _meet(self, count: int) -> None:
-        """Wait until there are ``count`` of those that wait for each other."""
-        self._met += 1
-        groups = -(-self._met // count)
+    async def _wait_for_others(self, count: int) -> None:
+        """Wait until the group of ``count`` requests that this one belongs to is whole."""
+        self._together_count += 1
+        group = math.ceil(self._together_count / count)
         await self._notify()
         async with self._changed:
-            await self._changed.wait_for(lambda: self._met >= groups * count)
+            await self._changed.wait_for(lambda: self._together_count >= group * count)
 
-    def _asker(self, request: web.Request, account: Account) -> RequestOrigin:
-        name = request.headers.get("X-Simulator-Profile", self.profile.name)
-        if name not in PROFILES:
-            raise Refusal(f"The stand-in has no profile '{name}'.", code="no_profile")
-        wish = request.headers.get("X-Simulator-Scenario")
-        sent = request.headers
-        authorization = sent.get("Authorization") or f"api-key: {sent['api-key']}"
+    def _origin(self, request: web.Request, account: Account) -> RequestOrigin:
+        headers = request.headers
+        profile_name = headers.get("X-Simulator-Profile", self.profile.name)
+        if profile_name not in PROFILES:
+            message = f"The stand-in has no profile '{profile_name}'."
+            raise Refusal(message, code="no_profile")
+        authorization = headers.get("Authorization")
         return RequestOrigin(
-            account, PROFILES[name], wish, self.default_scenario, authorization
+            account=account,
+            profile=PROFILES[profile_name],
+            requested_scenario=headers.get("X-Simulator-Scenario"),
+            default_scenario=self.default_scenario,
+            authorization=authorization or f"api-key: {headers['api-key']}",
         )
 
     def _headers(self, request: web.Request) -> dict[str, str]:
@@ -347,13 +359,13 @@ class Simulator:
 def read_json(raw: bytes) -> Any:
     """Return the JSON of a body, or raise ValueError.
 
-    JSON has neither NaN nor infinity. That half of a surrogate pair is refused, too, is
-    assumed: it is so elsewhere (reports: anomalyco/opencode 13985).
+    JSON has neither NaN nor infinity. Assumed: half of a surrogate pair is refused, too,
+    as other servers do (reports: anomalyco/opencode 13985).
     """
-    read = json.loads(raw.decode(), parse_constant=_refuse_constant)
+    value = json.loads(raw.decode(), parse_constant=_refuse_constant)
     if b"\\u" in raw:
-        json.dumps(read, ensure_ascii=False).encode()
-    return read
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half of a pair
+    return value
 
 
 def _refuse_constant(name: str) -> None:

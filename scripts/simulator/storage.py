@@ -1,7 +1,7 @@
-"""The responses that the stand-in keeps, as later requests see them.
+"""The stored responses: a client retrieves, streams or cancels them by their ids.
 
-Sources: OpenAI's guide on background mode; the words of the refusals come from reports
-of its users, those marked "ours" are not known.
+Sources: OpenAI's guide on background mode; reports of its users for the messages of the
+refusals. Messages marked "assumed" are our own.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ QUERY_PARAMETERS = ("include", "include_obfuscation", "starting_after", "stream"
 
 @dataclass
 class StoredResponse:
-    """One response, and how often it was requested."""
+    """One response, and how often it was retrieved."""
 
     answer: PlannedAnswer
     organization: str
     background: bool
     streamed: bool
-    born: float
-    looks: int = 0
+    created_at: float
+    retrievals: int = 0
     cancelled: bool = False
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def opened(self) -> Event:
@@ -39,71 +39,82 @@ class StoredResponse:
 
     @property
     def is_running(self) -> bool:
-        """Whether the model is still working on it: ``halt`` and ``asks`` say so."""
-        halts = self.answer.options.has("halt") and not self.cancelled
-        asks = self.answer.options.number("asks")
-        return self.background and halts and (asks is None or self.looks < asks)
+        """Whether the model still works on it.
+
+        A background model works until ``asks`` retrievals or a cancellation, if the
+        option ``halt`` stops its events.
+        """
+        if not self.background or self.cancelled:
+            return False
+        if not self.answer.options.has("halt"):
+            return False
+        retrievals_to_end = self.answer.options.number("asks")
+        return retrievals_to_end is None or self.retrievals < retrievals_to_end
 
     @property
-    def so_far(self) -> tuple[Event, ...]:
-        """The events so far."""
-        halt = self.answer.options.number("halt")
-        stopped = self.background and (self.is_running or self.cancelled)
-        return self.answer.events[: halt if stopped else None]
+    def events_so_far(self) -> tuple[Event, ...]:
+        """The events that the model has produced up to now."""
+        if self.background and (self.is_running or self.cancelled):
+            return self.answer.events[: self.answer.options.number("halt")]
+        return self.answer.events
 
     def snapshot(self) -> Event:
         """Return the response as ``GET`` shows it.
 
-        Its reasoning is not encrypted: that comes with ``POST`` alone, and cannot be
-        asked for here (docs/reference/responses-api.md, "Parameters").
+        Its reasoning has no encrypted content: that comes with ``POST`` alone, and
+        cannot be asked for here (docs/reference/responses-api.md, "Parameters").
         """
-        is_unfinished = self.is_running or self.cancelled
-        shown = self._unfinished() if is_unfinished else self._final()
-        output = [_without_encrypted_content(item) for item in shown["output"]]
-        return {**shown, "output": output}
+        if self.is_running or self.cancelled:
+            response = self._unfinished_response()
+        else:
+            response = self._final_response()
+        output = [_without_encrypted_content(item) for item in response["output"]]
+        return {**response, "output": output}
 
-    def _unfinished(self) -> Event:
-        """Return the response with the items that ended so far."""
-        kinds = [event["type"] for event in self.so_far]
-        status = "in_progress" if "response.in_progress" in kinds else "queued"
+    def _unfinished_response(self) -> Event:
+        """Return the response with the items that are done."""
+        events = self.events_so_far
         if self.cancelled:
             status = "cancelled"
-        output = [event["item"] for event in self.so_far if _is_item_done(event)]
+        elif any(event["type"] == "response.in_progress" for event in events):
+            status = "in_progress"
+        else:
+            status = "queued"
+        output = [event["item"] for event in events if _is_item_done(event)]
         return {**self.opened, "status": status, "output": output}
 
-    def _final(self) -> Event:
+    def _final_response(self) -> Event:
+        """Return the response as its last event shows it; failed after an error event."""
         final = self.answer.final or {}
         if final.get("object") == "response":
             return final
-        failure = (
-            final.get("error") or final
-        )  # an error event, in one of its two shapes
+        failure = final.get("error") or final  # nested or flat
         error = {"code": failure["code"], "message": failure["message"]}
         return {**self.opened, "status": "failed", "error": error}
 
     def cancel(self) -> Event:
-        """Stop the model if it still works; return the response so far."""
+        """Stop the model if it still works; return the response as it is now."""
         if not self.background:
             raise Refusal("Cannot cancel a synchronous response.")
         if self.is_running:
             self.cancelled = True
-            self.over.set()
+            self.ended.set()
         return self.snapshot()
 
     async def events_from(self, start: int = 0) -> AsyncIterator[Event]:
-        """Yield the events from ``start`` on, then wait for the end of the model."""
-        for event in self.so_far[start:]:
+        """Yield the events from ``start`` on, then wait until the model ends."""
+        for event in self.events_so_far[start:]:
             yield event
         if self.is_running:
-            await self.over.wait()
+            await self.ended.wait()
 
 
 class ResponseStore:
-    """All responses that are kept, by their ids."""
+    """All stored responses, by their ids."""
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
-        self._kept: dict[str, StoredResponse] = {}
+        """Start without responses."""
+        self._stored: dict[str, StoredResponse] = {}
 
     def keep(
         self,
@@ -112,72 +123,79 @@ class ResponseStore:
         account: Account,
         now: float,
     ) -> StoredResponse | None:
-        """Keep the response to ``body``, unless `store` forbids it."""
+        """Return the response to ``body``; store it, unless the request forbids that.
+
+        None is the answer of a request that made no response.
+        """
         if not answer.events or "response" not in answer.events[0]:
             return None
-        aged = 2 * MAX_RESUMABLE_SECONDS if answer.options.has("aged") else 0
-        stored = StoredResponse(
-            answer,
-            account.organization,
-            body.get("background") is True,
-            body.get("stream") is True,
-            now - aged,
+        age = 2 * MAX_RESUMABLE_SECONDS if answer.options.has("aged") else 0
+        response = StoredResponse(
+            answer=answer,
+            organization=account.organization,
+            background=body.get("background") is True,
+            streamed=body.get("stream") is True,
+            created_at=now - age,
         )
         if body.get("store") is not False and not answer.options.has("gone"):
-            self._kept[stored.opened["id"]] = stored
-        return stored
+            self._stored[response.opened["id"]] = response
+        return response
 
     def find(self, id: str, account: Account) -> StoredResponse:
         """Return a response of this organization or raise the refusal."""
-        stored = self._kept.get(id)
-        if stored is None or stored.organization != account.organization:
+        response = self._stored.get(id)
+        if response is None or response.organization != account.organization:
             raise _refuse_unknown(id)
-        return stored
+        return response
 
     def ids(self) -> list[str]:
-        """Return the ids of the kept responses, oldest first."""
-        return list(self._kept)
+        """Return the ids of the stored responses, oldest first."""
+        return list(self._stored)
 
     def forget(self) -> None:
-        """Throw everything away."""
+        """Forget all responses."""
         self.end()
-        self._kept.clear()
+        self._stored.clear()
 
     def end(self) -> None:
-        """Release everybody who waits for a model."""
-        for stored in self._kept.values():
-            stored.over.set()
+        """End every model, so that no stream waits for one."""
+        for response in self._stored.values():
+            response.ended.set()
 
 
 def read_start_position(
     query: Mapping[str, str], stored: StoredResponse, now: float
 ) -> int | None:
-    """Return where a stream begins; None if one object is requested."""
+    """Return the number of a stream's first event; None if no stream is requested."""
     for name in query:
         if name.removesuffix("[]") not in QUERY_PARAMETERS:
             raise refuse_unknown_parameter(name)
     if "reasoning.encrypted_content" in query.values():
-        raise Refusal("Encrypted content cannot be retrieved.", param="include")  # ours
+        message = "Encrypted content cannot be retrieved."  # assumed
+        raise Refusal(message, param="include")
     after = query.get("starting_after")
     if query.get("stream", "false") != "true":
         if after is not None:
-            words = "'starting_after' is only allowed when 'stream' is true."  # ours
-            raise Refusal(words, param="starting_after")
+            message = "'starting_after' is only allowed when 'stream' is true."
+            raise Refusal(message, param="starting_after")  # assumed
         return None
     if after is not None and not after.isdecimal():
-        words = f"Invalid type for 'starting_after': expected an integer, got '{after}'"
-        raise Refusal(words, code="invalid_type", param="starting_after")
-    _refuse_stream(stored, now)
+        message = (
+            f"Invalid type for 'starting_after': expected an integer, got '{after}'"
+        )
+        raise Refusal(message, code="invalid_type", param="starting_after")
+    _check_streamable(stored, now)
     return 0 if after is None else int(after) + 1
 
 
-def _refuse_stream(stored: StoredResponse, now: float) -> None:
+def _check_streamable(stored: StoredResponse, now: float) -> None:
+    """Raise the refusal of a response that cannot be streamed again."""
     if not stored.background:
         raise _refuse_unknown(stored.opened["id"])
     if not stored.streamed:
-        words = "This response was not created with 'stream' set to true."  # ours
-        raise Refusal(words, param="stream")
-    if now - stored.born > MAX_RESUMABLE_SECONDS:
+        message = "This response was not created with 'stream' set to true."  # assumed
+        raise Refusal(message, param="stream")
+    if now - stored.created_at > MAX_RESUMABLE_SECONDS:
         raise Refusal(
             "This response can no longer be streamed because it is more than 5 minutes "
             "old."

@@ -1,12 +1,12 @@
-"""Write the wire bytes of scenarios into files: ``python -m simulator.transcripts DIR``.
+"""Write the streams of all scenarios to files: ``python -m simulator.transcripts DIR``.
 
 One file for each response: ``NAME.sse``, or ``NAME.1.sse`` ``NAME.2.sse`` where tools
-are called; ``resumed/NAME.sse`` is the rest of a stream that broke. The bytes are the
-same at every run.
+are called; ``resumed/NAME.sse`` is the rest of a stream that broke. Every run writes
+the same bytes.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,11 @@ NOT_STORED = frozenset(
         "tool-forever",
         "mcp-approval-forever",
         "flex-unavailable",
+        # They quote the headers of a request, and a transcript has none.
+        *(scenario.name for scenario in LEAK_SCENARIOS),
     }
-).union(
-    scenario.name for scenario in LEAK_SCENARIOS  # no headers come with a transcript
 )
+"""Scenarios without a transcript."""
 TRANSPORT_VARIANTS = {
     "chat-crlf-comments": "chat,crlf,comments",
     "chat-cr": "chat,cr",
@@ -39,7 +40,7 @@ TRANSPORT_VARIANTS = {
     "chat-nameless-done": "chat,nameless,done",
     "parallel-unknown-keepalive": "parallel,unknown,keepalive=3",
 }
-BACKGROUND = {"background": "chat", "background-drop": "chat,drop=60"}
+BACKGROUND_SPECS = {"background": "chat", "background-drop": "chat,drop=60"}
 BODY: dict[str, Any] = {
     "model": "gpt-5.6-sol",
     "store": False,
@@ -64,7 +65,7 @@ BODY: dict[str, Any] = {
 }
 BACKGROUND_BODY = {**BODY, "store": True, "background": True}
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
-OFFERED: dict[str, list[dict[str, Any]]] = {
+HOSTED_TOOLS: dict[str, list[dict[str, Any]]] = {
     "web": [{"type": "web_search"}],
     "search": [{"type": "web_search"}],
     "file": [{"type": "file_search", "vector_store_ids": ["vs_harbour"]}],
@@ -72,7 +73,8 @@ OFFERED: dict[str, list[dict[str, Any]]] = {
     "count": [CODE],
     "plot": [CODE],
 }
-OUTPUTS = {
+"""By the name of a scenario, or by its first word."""
+OUTPUT_TYPES = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
@@ -85,51 +87,60 @@ def _noon() -> float:
 
 def build_transcripts() -> Iterator[tuple[str, bytes]]:
     """Yield each file's name with its bytes."""
-    specs = {
-        scenario.name: scenario.name
-        for scenario in ALL_SCENARIOS
-        if scenario.name not in NOT_STORED
-    }
-    for name, spec in {**specs, **TRANSPORT_VARIANTS, **BACKGROUND}.items():
-        body = BACKGROUND_BODY if name in BACKGROUND else BODY
-        texts = [
-            encode_answer(answer)
-            for answer in play_scenario(spec, body)
-            if answer.http is None
-        ]
-        if name in BACKGROUND:
-            rest = encode_rest(next(play_scenario(spec, body)))
-            if rest:
-                yield f"resumed/{name}.sse", rest
-        for number, text in enumerate(texts, 1):
-            yield f"{name}.{number}.sse" if len(texts) > 1 else f"{name}.sse", text
+    for scenario in ALL_SCENARIOS:
+        if scenario.name not in NOT_STORED:
+            yield from _build_files(scenario.name, play_scenario(scenario.name))
+    for name, spec in TRANSPORT_VARIANTS.items():
+        yield from _build_files(name, play_scenario(spec))
+    for name, spec in BACKGROUND_SPECS.items():
+        answers = list(play_scenario(spec, BACKGROUND_BODY))
+        yield from _build_files(name, answers)
+        rest = encode_rest(answers[0])
+        if rest:
+            yield f"resumed/{name}.sse", rest
     yield "cache-miss.sse", encode_answer(play_changed_effort())
 
 
-def play_changed_effort() -> PlannedAnswer:
-    """Answer a chat whose effort changed at request level, compared with the turn before.
+def _build_files(
+    name: str, answers: Iterable[PlannedAnswer]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield a file for each answer that is a stream; they are numbered if there are more."""
+    streams = [encode_answer(answer) for answer in answers if answer.http is None]
+    if len(streams) == 1:
+        yield f"{name}.sse", streams[0]
+        return
+    for number, stream in enumerate(streams, 1):
+        yield f"{name}.{number}.sse", stream
 
-    The model drops the reasoning behind the change, and its cache missed.
+
+def play_changed_effort() -> PlannedAnswer:
+    """Return the second answer of a chat whose effort the request changes.
+
+    The model drops the reasoning of the first turn, and the cache cannot be used.
     """
     responder = Responder(clock=_noon)
-    asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], "chat", "chat")
+    origin = _origin("chat")
     rules = {"role": "developer", "content": "A long rule. " * 600}
     items: list[dict[str, Any]] = [rules, {"role": "user", "content": "Hello"}]
     body = {**BODY, "model": "gpt-6.2-sol", "include": BODY["include"][:1]}
-    first = responder.answer({**body, "input": items}, asker).final or {}
+    first = responder.answer({**body, "input": items}, origin).final or {}
     items += [*map(strip_item, first["output"]), {"role": "user", "content": "And?"}]
     changed = {
         "reasoning": {"effort": "high", "summary": "auto"},
         "prompt_cache_options": {"comparison_response_id": first["id"]},
     }
-    return responder.answer({**body, **changed, "input": items}, asker)
+    return responder.answer({**body, **changed, "input": items}, origin)
+
+
+def _origin(spec: str) -> RequestOrigin:
+    """Return the strictest origin, which asks for a scenario."""
+    return RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
 
 
 def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
     responder = Responder(clock=_noon)
-    asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
-    hosted = OFFERED.get(spec) or OFFERED.get(spec.split("-", 1)[0], [])
+    hosted = HOSTED_TOOLS.get(spec) or HOSTED_TOOLS.get(spec.split("-", 1)[0], [])
     tools = [*hosted, *request["tools"]]
     include = list(request["include"])
     if hosted:
@@ -137,20 +148,22 @@ def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[Planned
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
         body = {**request, "tools": tools, "include": include, "input": items}
-        answer = responder.answer(body, asker)
+        answer = responder.answer(body, _origin(spec))
         yield answer
         output = (answer.final or {}).get("output", [])
-        answers = build_client_answers(output)
-        if not answers or b"response.completed" not in encode_answer(answer):
+        client_items = build_client_items(output)
+        if not client_items or b"response.completed" not in encode_answer(answer):
             return
-        kept = (item for item in output if item["type"] != "image_generation_call")
-        items = [*items, *(strip_item(item) for item in kept), *answers]
+        for item in output:
+            if item["type"] != "image_generation_call":
+                items.append(strip_item(item))
+        items += client_items
 
 
-def build_client_answers(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what a client answers: a yes to each question, an output for each call."""
-    calls = [item for item in output if item["type"] in OUTPUTS]
-    consents = [
+def build_client_items(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a client's items: a yes to each approval request, an output for each call."""
+    calls = [item for item in output if item["type"] in OUTPUT_TYPES]
+    approvals = [
         {
             "type": "mcp_approval_response",
             "approval_request_id": item["id"],
@@ -161,31 +174,33 @@ def build_client_answers(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
     outputs = [
         {
-            "type": OUTPUTS[call["type"]],
+            "type": OUTPUT_TYPES[call["type"]],
             "call_id": call["call_id"][:MAX_ID_CHARACTERS],
             "output": f"18 °C, call {number} of {len(calls)}",
         }
         for number, call in enumerate(calls, 1)
     ]
-    return consents + outputs
+    return approvals + outputs
 
 
 def strip_item(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as it is sent back; the types of hosted items want their ids."""
+    """Return an item as a client sends it back; hosted items keep their ids."""
     if item["type"] == "web_search_call":
-        action = {k: v for k, v in item["action"].items() if k != "sources"}
-        return {**item, "action": action}
+        return {**item, "action": _without(item["action"], "sources")}
     if item["type"] in ("file_search_call", "code_interpreter_call"):
         return item
-    dropped = ("status",) if item["type"].startswith("mcp") else ("id", "status")
-    return fit_call(
-        {name: value for name, value in item.items() if name not in dropped}
-    )
+    if item["type"].startswith("mcp"):
+        return _without(item, "status")
+    return make_call_valid(_without(item, "id", "status"))
 
 
-def fit_call(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a call with a name and an id that a request may hold."""
-    if item["type"] not in OUTPUTS:
+def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+def make_call_valid(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call with a name and a call id that a request may hold."""
+    if item["type"] not in OUTPUT_TYPES:
         return item
     name = item["name"].replace(".", "_")
     call_id = item["call_id"]
@@ -193,26 +208,28 @@ def fit_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode_answer(answer: PlannedAnswer) -> bytes:
-    """Return the bytes of an answer as far as its fault lets them come."""
+    """Return the bytes of an answer, up to the point where a fault interrupts it."""
     options = answer.options
     limits = [options.number(fault) for fault in ("cut", "stall", "drop")]
     end = min((limit for limit in limits if limit is not None), default=None)
-    lines = [encode_event(event, options) for event in answer.events[:end]]
+    written = [encode_event(event, options) for event in answer.events[:end]]
     if options.has("drop"):
-        half = encode_event(answer.events[len(lines)], options)
-        lines.append(half[: len(half) // 2])
-    return b"".join(lines) + (encode_end(options) if end is None else b"")
+        interrupted = encode_event(answer.events[len(written)], options)
+        written.append(interrupted[: len(interrupted) // 2])
+    if end is None:
+        written.append(encode_end(options))
+    return b"".join(written)
 
 
 def encode_rest(answer: PlannedAnswer) -> bytes:
-    """Return the bytes of the stream that is resumed where another one broke."""
+    """Return the bytes of the stream that continues where ``drop`` interrupted one."""
     start = answer.options.number("drop")
     missing = () if start is None else answer.events[start:]
     return b"".join(encode_event(event, answer.options) for event in missing)
 
 
 def main(directory: Path) -> None:
-    """Write the files that changed, remove those that no scenario makes.
+    """Write all files; remove those that no scenario makes any more.
 
     Those of other servers, in `others`, are written by hand.
     """

@@ -1,4 +1,4 @@
-"""The Files API: what a client uploads, for the containers of code.
+"""The Files API: files that a client uploads for code to work with.
 
 Fields: types of openai 3.54.0 (`file_create_params.py`): `purpose` is required, and
 `expires_after` takes an hour to 30 days after `created_at`. The words are assumed.
@@ -44,11 +44,11 @@ class UploadedFile:
         }
 
 
-class UploadShelf:
-    """The files that were uploaded, of all accounts."""
+class UploadStore:
+    """The uploaded files of all accounts."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Start without files."""
         self.files: dict[str, UploadedFile] = {}
 
     def forget(self) -> None:
@@ -63,17 +63,17 @@ class UploadShelf:
         fields: Mapping[str, str],
         now: float,
     ) -> UploadedFile:
-        """Keep a file; raise the refusal of its fields."""
+        """Keep a file, or raise the refusal of its fields."""
         purpose = fields.get("purpose", "")
         if purpose not in PURPOSES:
             raise Refusal(f"'{purpose}' is not one of {PURPOSES} - 'purpose'")
         if not content:
             raise Refusal("The uploaded file is empty.", param="file")
         seconds = _lifetime(fields)
-        number = f"{account.organization} {len(self.files)} {name}"
-        digest = hashlib.sha256(number.encode()).hexdigest()[:22]
+        unique_text = f"{account.organization} {len(self.files)} {name}"
+        digest = hashlib.sha256(unique_text.encode()).hexdigest()
         file = UploadedFile(
-            id=f"file-{digest}",
+            id=f"file-{digest[:22]}",
             name=name,
             content=content,
             purpose=purpose,
@@ -87,38 +87,39 @@ class UploadShelf:
     def check(
         self, tools: Sequence[Mapping[str, Any]], account: Account, now: float
     ) -> None:
-        """Raise the refusal of a container's file that the account does not have.
+        """Raise the refusal for a container file that the account does not have.
 
         At most 50 files: types of openai 3.54.0, the words are assumed.
         """
         for tool in tools:
-            file_ids = _container_file_ids(tool)
-            if len(file_ids) > MAX_CONTAINER_FILES:
+            ids = _file_ids(tool)
+            if len(ids) > MAX_CONTAINER_FILES:
                 raise Refusal(
                     f"Too many files: a container takes {MAX_CONTAINER_FILES}.",
                     param="tools",
                 )
-            for file_id in file_ids:
-                if not self._has(file_id, account, now):
-                    raise Refusal(f"File with id '{file_id}' not found.", status=404)
+            for id in ids:
+                if not self._is_available(id, account, now):
+                    raise Refusal(f"File with id '{id}' not found.", status=404)
 
-    def _has(self, file_id: str, account: Account, now: float) -> bool:
-        """Say whether a file is there, and is one of the account's."""
-        file = self.files.get(file_id)
+    def _is_available(self, id: str, account: Account, now: float) -> bool:
+        """Tell whether a file exists, is the organization's, and has not expired."""
+        file = self.files.get(id)
         if file is None or file.organization != account.organization:
             return False
-        return now < file.expires_at
+        return file.expires_at > now
 
 
-def _container_file_ids(tool: Mapping[str, Any]) -> Sequence[str]:
-    """Return the files that a tool names for its container."""
+def _file_ids(tool: Mapping[str, Any]) -> Sequence[str]:
+    """Return the ids of the files that a tool's container is to hold."""
     container = tool.get("container")
-    file_ids = container.get("file_ids") if isinstance(container, dict) else None
-    return file_ids or []
+    if not isinstance(container, dict):
+        return ()
+    return container.get("file_ids") or ()
 
 
 def _lifetime(fields: Mapping[str, str]) -> float:
-    """Return how long a file lives; without `expires_after` it has no end."""
+    """Return a file's lifetime in seconds; without `expires_after` it is infinite."""
     anchor = fields.get("expires_after[anchor]")
     if anchor is None:
         return float("inf")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agents.sample import host_tool
+from agents.sample import SIMULATORS, host_tool
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
 from gpt5_agent.shell import json_valves, own_tools, server_access, settings
@@ -349,6 +349,30 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
 
 
 @pytest.mark.asyncio
+async def test_overrides_of_the_valve_add_or_replace(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """Nothing changes no byte, a text follows, an object replaces (R2, R3, R4)."""
+    told: list[str] = []
+    preamble = json.dumps(
+        {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
+    )
+    for overrides in ("", ' {"extra_policy": null} ', '["a list"]', preamble):
+        changes = {"PROMPT_POLICY_OVERRIDES": overrides}
+        pipeline.valves = pipeline.valves.model_copy(update=changes)
+        await result(pipeline, "hello")
+        told.append(sim.requests[-1].body["instructions"])
+
+    plain, unchanged, added, replaced = told
+    assert unchanged == plain
+    assert added == f'{plain}\n\n["a list"]'
+    before, _, after = plain.partition("<tool_preamble>")
+    _, _, rest = after.partition("</tool_preamble>")
+    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
+    assert replaced == f"{before}{own}{rest}"
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "name", ["read_expert_json", "read_json_valve", "read_timeouts"]
 )
@@ -398,7 +422,7 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above the answer, with what is missing; others get their answer without it."""
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     monkeypatch.setenv("PATH", "/nowhere")
     pipeline.valves.SANDBOX = True
     shown = []
@@ -612,7 +636,7 @@ async def test_its_own_tools_end_with_it(
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     valves = pipeline.valves.model_dump() | {"SANDBOX": True}
     pipeline.valves = pipeline.Valves(**valves)
     choice = {"type": "function", "function": {"name": "python_execute"}}
@@ -723,7 +747,7 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     for name, value in valves.items():
         setattr(pipeline.valves, name, value)
     sim.faults.append(refuse_parameter(parameter))

@@ -12,7 +12,7 @@ from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
 from hosts.setup.pipes import valves_changed
 from simulator import Simulator
-from simulator.wire.servers import RETELLINGS
+from simulator.wire.servers import IMITATIONS
 
 pytestmark = [
     pytest.mark.host,
@@ -31,7 +31,7 @@ OUTPUT = [
 ]
 
 
-@pytest.mark.parametrize("profile", RETELLINGS)
+@pytest.mark.parametrize("profile", IMITATIONS)
 async def test_chat_tool_stop_and_regenerate(
     tab: Tab, admin: User, simulator: Simulator, profile: str
 ) -> None:

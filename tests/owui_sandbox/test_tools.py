@@ -224,6 +224,64 @@ async def test_attacks_fail(
     assert error in answer["stderr"]
 
 
+LIMITS = {
+    "seconds": ({"seconds": 1}, "while True: pass", "1 s"),
+    "memory": ({"memory_mb": 64}, "len(bytearray(200_000_000))", "MemoryError"),
+    "disk": (
+        {"disk_mb": 1},
+        "for n in range(4): open(f'{n}', 'wb').write(bytes(500_000))",
+        "disk_mb",
+    ),
+    "output": ({}, "print('x' * 1_000_000)", "50000 bytes"),
+    "processes": (
+        {},
+        "import os\nfor _ in range(100):\n    os.fork() or os._exit(0 * os.wait()[0])",
+        "BlockingIOError",
+    ),
+}
+"""Options of the valve, code, and the word in the answer that says which limit ended it."""
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.asyncio
+async def test_limits_hold(tools: Tools, limit: str) -> None:
+    """Those of the valve, and those that nobody sets; the chat goes on (R36)."""
+    options, code, told = LIMITS[limit]
+    tools.valves = tools.Valves(SANDBOX_OPTIONS=json.dumps(options))
+
+    answer = await tools.python_execute(code, **asked())
+
+    assert told in answer
+    assert json.loads(await tools.python_execute("1 + 1", **asked()))["result"] == 2
+
+
+@pytest.mark.asyncio
+async def test_link_leads_to_nothing_of_the_host(tools: Tools, tmp_path: Path) -> None:
+    """The file tools run in the sandbox as well (R37)."""
+    secret = tmp_path / "secret"
+    secret.write_text("CANARY")
+    code = f"import os; os.symlink({str(secret)!r}, 'link')"
+    await tools.python_execute(code, **asked())
+
+    read = await tools.sandbox_fs_read("link", **asked())
+    written = await tools.sandbox_fs_write("link", "mine", **asked())
+
+    assert read.startswith("Error: ")
+    assert "CANARY" not in read
+    assert written.startswith("Error: ")
+    assert secret.read_text() == "CANARY"
+
+
+@pytest.mark.asyncio
+async def test_no_packages_are_installed_by_default(tools: Tools) -> None:
+    """Only those of `wheels` would be there (R40)."""
+    code = "import os; os.path.exists('/packages')"
+
+    answer = json.loads(await tools.python_execute(code, **asked()))
+
+    assert answer["result"] is False
+
+
 @pytest.mark.asyncio
 async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) -> None:
     """The model is told, and no copy stays."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chats.pictures import PIXEL
-from simulator.answers import MODEL_OF_PROMPTS
+from simulator.answers import STORED_PROMPT_MODEL
 from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
@@ -98,7 +98,7 @@ async def test_a_prompt_brings_its_model(client: Client) -> None:
     heard = await client.post({"prompt": {"id": "pmpt_1", "version": "2"}})
 
     assert heard.status == 200, heard.raw
-    assert heard.body["model"].startswith(MODEL_OF_PROMPTS)
+    assert heard.body["model"].startswith(STORED_PROMPT_MODEL)
 
 
 async def test_a_drawn_picture_is_looked_up_by_its_id(client: Client) -> None:

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
@@ -14,8 +15,8 @@ from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
+from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves
-from gpt5_agent.tools.host_calls import find_own_names
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
@@ -144,10 +145,13 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
     timeouts = question.settings.timeouts
-    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
+    own_tools = frozenset([DELEGATE, *(tool.name for tool in question.tools)])
+    names = replace(question.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
         tools=question.tools,
-        approver=Approver(rules, other_names=own_names),
+        approver=Approver(
+            rules, other_names=names.other_names, may_match=names.may_match
+        ),
         limits=CallLimits(
             seconds=timeouts.default,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
@@ -186,6 +190,12 @@ def _read_api_key(valves: Valves) -> str:
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
+    if valves.BASE_URL == BLOCKED_ADDRESS:
+        raise InvalidRequest(
+            "The Pipelines server does not allow the address in BASE_URL. An "
+            "administrator has to correct this valve, or to add the address to the "
+            f"server's environment variable {ACCESS_VARIABLE}."
+        )
     key = _read_api_key(valves)
     if not key:
         raise missing_key_error(PIPELINE_SHELL)

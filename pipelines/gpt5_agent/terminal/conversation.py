@@ -38,6 +38,8 @@ from shells.valve_messages import error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
+_MIN_TOKEN_CHARACTERS = 16
+"""Other programs of this machine can try tokens without end."""
 _UNREAD_VALVES = ("DEBUG", "OPEN_WEBUI_API_KEY", "OPEN_WEBUI_URL")
 """They are about the server's log, and files of Open WebUI."""
 
@@ -116,9 +118,10 @@ async def _start_listeners(
     ]
     if options.listen is not None:
         token = os.environ.get(_TOKEN_VARIABLE, "").strip()
-        if not token:
+        if len(token) < _MIN_TOKEN_CHARACTERS:
             raise InvalidRequest(
-                f"Set {_TOKEN_VARIABLE} to a token that posts must have."
+                f"Set {_TOKEN_VARIABLE} to a token that posts must have, of at least "
+                f"{_MIN_TOKEN_CHARACTERS} characters."
             )
         listeners.insert(0, (HttpListener(token, options.listen), terminal))
     for listener, context in listeners:

@@ -1,8 +1,9 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
 The first approval rule that matches a tool's name applies. A rule that matches only
-another name of the tool applies as well if it is stricter. A call that needs an approval
-and does not get one is denied.
+another name of the tool applies as well if it is stricter, and so does each rule that
+may match a name of which only a part is known. A call that needs an approval and does
+not get one is denied.
 
 Every call gets an output. For each failure the model gets one of our messages; the text
 of an exception goes only to the log, because it may quote what the model must not see.
@@ -43,6 +44,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _matches_nothing(_name: str, _pattern: str) -> bool:
+    return False
+
+
 def _ask_about_remote(_request: JsonObject) -> Approval:
     return "ask"
 
@@ -57,6 +62,8 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    may_match: Callable[[str, str], bool] = _matches_nothing
+    """Whether a pattern may match a name of a tool that is not known in full."""
     remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
@@ -68,6 +75,9 @@ class Approver:
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(rest, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        for pattern, possible_rule in rest:
+            if self.may_match(name, pattern):
+                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
         return strictest
 
     async def refusal(

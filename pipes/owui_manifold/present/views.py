@@ -4,11 +4,18 @@ from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
-from owui_chat.render.chunks import Chunk, error_chunk, host_usage
+from owui_chat.render.chunks import (
+    METADATA_KEY,
+    Chunk,
+    closing_chunk,
+    error_chunk,
+    host_usage,
+)
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.context import Caller
+from strategies.metadata import RunMetadata
 
 
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
@@ -38,6 +45,15 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     if items:
         result |= {"output": items}
     return result
+
+
+def metadata_chunk(
+    view: NativeRenderer | ChunkRenderer, metadata: RunMetadata
+) -> Chunk:
+    """Return what an agent's answer took, for an answer that did not begin."""
+    if isinstance(view, ChunkRenderer):
+        return {**view.head, "choices": [], METADATA_KEY: metadata.wire()}
+    return closing_chunk(metadata.describe(), metadata.wire())
 
 
 def _response_head(caller: Caller) -> tuple[str, int, str]:

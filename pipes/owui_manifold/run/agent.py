@@ -33,15 +33,12 @@ from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
     ItemEvent,
-    TextDelta,
 )
-from owui_chat.events import CitedEvent
 from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.context import CheckedCall, page_emitter
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import log_metadata
 from strategies.merged_calls import MergingProvider
-from strategies.thoughts import AnswerText
 
 _STOPPED = Ending("cancelled")
 
@@ -139,32 +136,6 @@ class IntermediateTexts:
         """Return the output of a run without what is hidden."""
         hidden = {id(item) for item in self._hidden}
         return tuple(item for item in output if id(item) not in hidden)
-
-
-class TaggedThoughts:
-    """Leaves out what an answer says in think tags, which policies can ask for.
-
-    The model gets its own text again: a record holds it.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first message."""
-        self._texts: dict[int, AnswerText] = {}
-
-    def strip(self, event: CitedEvent) -> Iterator[CitedEvent]:
-        """Yield an event without thoughts."""
-        match event:
-            case TextDelta(kind="text"):
-                growing = self._texts.setdefault(event.output_index, AnswerText())
-                yield event._replace(text=growing.feed(event.text))
-            case ItemDone() if event.output_index in self._texts:
-                growing = self._texts.pop(event.output_index)
-                rest = growing.feed("", at_end=True)
-                yield TextDelta(event.output_index, "text", 0, rest)
-                shown = AnswerText().feed(event.shown, at_end=True)
-                yield event._replace(shown=shown)
-            case _:
-                yield event
 
 
 def _is_commentary_message(events: Sequence[RunEvent]) -> bool:

@@ -18,7 +18,7 @@ from simulator.sealing import (
     NO_PARTNER,
     PREFIXES,
     ForeignSeal,
-    ItemPlace,
+    ItemPosition,
     parse_item_id,
     unseal_content,
 )
@@ -169,11 +169,13 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
     id = item.get("id")
     if not id:
         return
-    place = parse_item_id(id)
+    position = parse_item_id(id)
     if kind == "reasoning":
-        _check_following(items, index, id, place)
-    elif place is not None and place.partner != NO_PARTNER:
-        needed = ItemPlace(place.response, place.partner, place.index).id("rs")
+        _check_following(items, index, id, position)
+    elif position is not None and position.partner != NO_PARTNER:
+        needed = ItemPosition(position.response, position.partner, position.index).id(
+            "rs"
+        )
         before = {read_item_id(earlier) for earlier in items[:index]}
         if needed not in before:
             raise Refusal(
@@ -184,7 +186,7 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
 
 
 def _check_following(
-    items: Sequence[Item], index: int, id: str, place: ItemPlace | None
+    items: Sequence[Item], index: int, id: str, position: ItemPosition | None
 ) -> None:
     """Refuse reasoning whose next item is not the one that it led to: rule 1.
 
@@ -192,7 +194,7 @@ def _check_following(
     """
     rest = (item for item in items[index + 1 :] if read_item_type(item) != "reasoning")
     follower = next(rest, None)
-    if follower is None or not _may_follow(follower, place):
+    if follower is None or not _may_follow(follower, position):
         raise Refusal(
             f"Item '{id}' of type 'reasoning' was provided without its required "
             "following item.",
@@ -200,10 +202,10 @@ def _check_following(
         )
 
 
-def _may_follow(follower: Item, place: ItemPlace | None) -> bool:
+def _may_follow(follower: Item, position: ItemPosition | None) -> bool:
     if not follower.get("id"):
         return read_item_type(follower) in CALL_TYPES
     author = parse_item_id(follower["id"])
-    if place is None or author is None:
-        return place is None and follower.get("role", "assistant") == "assistant"
-    return (author.response, author.index) == (place.response, place.partner)
+    if position is None or author is None:
+        return position is None and follower.get("role", "assistant") == "assistant"
+    return (author.response, author.index) == (position.response, position.partner)

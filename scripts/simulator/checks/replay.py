@@ -40,7 +40,7 @@ OTHER_ORGANIZATION_TEXT = (
 
 @dataclass(frozen=True)
 class ReplayReader:
-    """Who asks: the organization, the end user, the model, the profile."""
+    """Whose request it is: organization, end user, model, profile."""
 
     organization: str
     end_user: str | None
@@ -51,7 +51,7 @@ class ReplayReader:
 
 @dataclass(frozen=True)
 class Replay:
-    """The input as the model reads it, and what was taken out of it."""
+    """The input as the model reads it, and the reasoning that was removed from it."""
 
     items: tuple[Item, ...]
     removed: tuple[dict[str, str], ...]
@@ -59,7 +59,7 @@ class Replay:
     prefix: PrefixHash
 
     @property
-    def reasoning(self) -> int:
+    def reasoning_count(self) -> int:
         """How many reasoning items the model was given back."""
         return sum(item["type"] == "reasoning" for item in self.items)
 
@@ -68,43 +68,87 @@ def read_replay(
     body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
-    prefix = PrefixHash(serialize_bound_head(body, reader.model))
-    kept: list[Item] = []
-    removed: list[dict[str, str]] = []
-    tokens = 0
-    last_user = _last_user(items)
+    prompt = _ReplayedPrompt(PrefixHash(serialize_bound_head(body, reader.model)))
+    last_question = _last_question_index(items)
     for index, item in enumerate(items):
-        if read_item_type(item) in SEALED_TYPES:
+        kind = read_item_type(item)
+        if kind in SEALED_TYPES:
             seal = _unseal_item(item, index, reader)
-            past = index < last_user
-            compacts = read_item_type(item) == "compaction"
-            read = seal.prefix if compacts else prefix.digest()
-            reason = _removal(seal, read, past and not compacts, reader)
-            if reason:
-                id = item.get("id") or seal.item
-                removed.append(_build_removal_report(id, reason))
-                continue
-            if compacts:  # it stands for all before it
-                kept = []
-                tokens = 0
-            tokens += seal.tokens
-        if read_item_type(item) == "mcp_call":
-            continue  # taken, but never read: only a stored response gives it back
-        kept.append(canonicalize_item(item))
-        prefix.read(kept[-1])
-    return Replay(tuple(kept), tuple(removed), tokens, prefix)
+            if kind == "compaction":
+                prompt.read_compaction(item, seal, reader)
+            else:
+                prompt.read_reasoning(item, seal, reader, index < last_question)
+        elif kind != "mcp_call":  # accepted, but only a stored response gives it back
+            prompt.read(item)
+    return prompt.replay()
 
 
-def _last_user(items: Sequence[Item]) -> int:
-    users = [index for index, item in enumerate(items) if item.get("role") == "user"]
-    return users[-1] if users else -1
+class _ReplayedPrompt:
+    """What the model has read of an input so far."""
+
+    def __init__(self, prefix: PrefixHash) -> None:
+        self._prefix = prefix
+        self._items: list[Item] = []
+        self._removed: list[dict[str, str]] = []
+        self._reasoning_tokens = 0
+
+    def read(self, item: Item) -> None:
+        """Read one more item."""
+        canonical = canonicalize_item(item)
+        self._items.append(canonical)
+        self._prefix.read(canonical)
+
+    def read_reasoning(
+        self, item: Item, seal: Seal, reader: ReplayReader, is_past: bool
+    ) -> None:
+        """Read reasoning, or remove it; ``is_past`` says that a question follows it."""
+        reason = _removal_reason(seal, self._prefix.digest(), is_past, reader)
+        if reason:
+            self._report_removal(item, seal, reason)
+            return
+        self._reasoning_tokens += seal.tokens
+        self.read(item)
+
+    def read_compaction(self, item: Item, seal: Seal, reader: ReplayReader) -> None:
+        """Read a compaction in place of everything before it, or remove it.
+
+        It is bound to no prefix, and belongs to no turn.
+        """
+        reason = _removal_reason(seal, seal.prefix, False, reader)
+        if reason:
+            self._report_removal(item, seal, reason)
+            return
+        self._items = []
+        self._reasoning_tokens = seal.tokens
+        self.read(item)
+
+    def _report_removal(self, item: Item, seal: Seal, reason: str) -> None:
+        report = {
+            "id": item.get("id") or seal.item,
+            "type": "reasoning",
+            "action": "removed",
+            "reason": reason,
+        }
+        self._removed.append(report)
+
+    def replay(self) -> Replay:
+        """Return the whole input as it was read."""
+        return Replay(
+            items=tuple(self._items),
+            removed=tuple(self._removed),
+            reasoning_tokens=self._reasoning_tokens,
+            prefix=self._prefix,
+        )
 
 
-def _build_removal_report(id: str, reason: str) -> dict[str, str]:
-    return {"id": id, "type": "reasoning", "action": "removed", "reason": reason}
+def _last_question_index(items: Sequence[Item]) -> int:
+    """Return the index of the last user message; -1 if there is none."""
+    questions = [i for i, item in enumerate(items) if item.get("role") == "user"]
+    return questions[-1] if questions else -1
 
 
 def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
+    """Return the seal of reasoning or of a compaction, or raise the refusal."""
     if read_item_type(item) == "reasoning":
         if not reader.model.reasons:
             raise Refusal(
@@ -120,7 +164,7 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
         seal = unseal_content(content)
     except ForeignSeal as error:
         raise _refuse_unverifiable(content, UNREADABLE_TEXT) from error
-    if seal.organisation != reader.organization:
+    if seal.organization != reader.organization:
         raise _refuse_unverifiable(content, OTHER_ORGANIZATION_TEXT)
     if seal.family != reader.model.family and not _is_tolerated(reader):
         raise _refuse_unverifiable(content, UNREADABLE_TEXT)
@@ -128,7 +172,7 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
 
 
 def _refuse_plain_text(item: Item, path: str) -> None:
-    """Refuse reasoning that brings its own text, as other servers send it.
+    """Refuse reasoning whose text is not encrypted, as other servers send it.
 
     Source: musistudio/claude-code-router 1783, router-for-me/CLIProxyAPI 5825, both of
     September 2026; beside encrypted content it is assumed.
@@ -138,8 +182,9 @@ def _refuse_plain_text(item: Item, path: str) -> None:
 
 
 def _is_tolerated(reader: ReplayReader) -> bool:
-    bound = reader.model.binds_reasoning_to_prefix
-    return bound or reader.profile.accepts_foreign_family
+    """Tell whether reasoning of another family is accepted, if not read."""
+    drops_it_later = reader.model.binds_reasoning_to_prefix
+    return drops_it_later or reader.profile.accepts_foreign_family
 
 
 def _refuse_unverifiable(content: str, reason: str) -> Refusal:
@@ -150,9 +195,11 @@ def _refuse_unverifiable(content: str, reason: str) -> Refusal:
     )
 
 
-def _removal(seal: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
-    """Return why the model does not read something; older models do not report it."""
-    boundary = "turn_boundary" if past and reader.current_turn_only else None
+def _removal_reason(
+    seal: Seal, prefix: str, is_past: bool, reader: ReplayReader
+) -> str | None:
+    """Return why the model does not read sealed content; None if it reads it."""
+    boundary = "turn_boundary" if is_past and reader.current_turn_only else None
     if not reader.model.binds_reasoning_to_prefix:
         return boundary
     if seal.family != reader.model.family:

@@ -1,4 +1,4 @@
-"""The forms in which a refusal reaches a client, with and without a gateway between.
+"""The forms in which a refusal reaches a client, directly or through a gateway.
 
 Sources of the bodies: docs/reference/responses-api.md, "Finding the refused part".
 """
@@ -13,47 +13,52 @@ from simulator.scenarios.scenario import Ending, HttpReply, Reply, make_reply
 Fields = dict[str, Any]
 FORMS: Mapping[str, str] = {
     "fields": "`param` and `code` are set",
-    "message": "`param` and `code` are null, the message quotes the place",
+    "message": "`param` and `code` are null, the message contains the path",
     "openrouter": "OpenRouter nests the body as a text in `metadata.raw`",
     "litellm": "LiteLLM puts the body into its own message",
-    "id": "the message names an id and no place",
-    "phrase": "the message names neither",
+    "id": "the message contains an id and no path",
+    "phrase": "the message contains neither",
 }
 DELIVERIES: Mapping[str, str] = {
     "http": "as the status of the answer",
-    "error": "as an `error` event, nested, behind `created` and `in_progress`",
-    "error-flat": "as an `error` event whose fields stand in the event itself",
-    "failed": "as `response.failed` behind `created` and `in_progress`",
-    "both": "as an `error` event, then `response.failed`: so the API does it (recorded)",
+    "error": "as a nested `error` event, after `created` and `in_progress`",
+    "error-flat": "as an `error` event that has the fields itself",
+    "failed": "as `response.failed`, after `created` and `in_progress`",
+    "both": "as an `error` event, then `response.failed`, as the API does (recorded)",
 }
 
 
 def build_error(refusal: Refusal, form: str) -> Fields:
-    """Return what stands under ``error`` in the body of this form."""
-    whole = refusal.fields()
+    """Return the field ``error`` of a body in this form."""
+    fields = refusal.fields()
+    if form == "fields":
+        return fields
     if form == "openrouter":
-        raw = json.dumps({"error": whole}, indent=2)
-        metadata = {"raw": raw, "provider_name": "OpenAI", "is_byok": False}
+        raw = json.dumps({"error": fields}, indent=2)
         return {
             "message": "Provider returned error",
             "code": refusal.status,
-            "metadata": metadata,
+            "metadata": {"raw": raw, "provider_name": "OpenAI", "is_byok": False},
         }
     if form == "litellm":
-        inner = json.dumps({"error": whole}, indent=2)
+        inner = json.dumps({"error": fields}, indent=2)
         name = "NotFoundError" if refusal.status == 404 else "BadRequestError"
         text = f"litellm.{name}: OpenAIException - {inner}. Received Model Group=gpt"
-        fields = {"type": None, "param": None, "code": str(refusal.status)}
-        return {"message": text, **fields}
-    return whole if form == "fields" else {**whole, "param": None, "code": None}
+        return {
+            "message": text,
+            "type": None,
+            "param": None,
+            "code": str(refusal.status),
+        }
+    return {**fields, "param": None, "code": None}
 
 
 def build_reply(refusal: Refusal, form: str, delivery: str) -> Reply | HttpReply:
-    """Return the answer that tells of a refusal."""
+    """Return the answer that delivers a refusal."""
     error = build_error(refusal, form)
     if delivery == "http":
         return HttpReply(refusal.status, json.dumps({"error": error}))
-    return make_reply(ending=_build_ending(_keep_dollars(error), delivery))
+    return make_reply(ending=_build_ending(_escape_dollars(error), delivery))
 
 
 def _build_ending(error: Fields, delivery: str) -> Ending:
@@ -61,15 +66,15 @@ def _build_ending(error: Fields, delivery: str) -> Ending:
         return Ending("response.failed", {"error": error})
     if delivery == "both":
         error_event = {"type": "error", "error": error}
-        return Ending("response.failed", {"error": error}, before=error_event)
+        return Ending("response.failed", {"error": error}, event_before=error_event)
     if delivery == "error":
         return Ending("error", {"error": error})
     flat = {name: value for name, value in error.items() if name != "type"}
     return Ending("error", {"param": None, **flat})
 
 
-def _keep_dollars(value: Any) -> Any:
-    """Double each ``$``: else it is taken for a word that a transcript leaves open."""
+def _escape_dollars(value: Any) -> Any:
+    """Double each ``$``, so that it does not begin a placeholder."""
     if isinstance(value, dict):
-        return {name: _keep_dollars(inner) for name, inner in value.items()}
+        return {name: _escape_dollars(inner) for name, inner in value.items()}
     return value.replace("$", "$$") if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Which part of a request is refused, and in which words."""
+"""A fault: a part of a request is refused, with the message of the API for it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from simulator.request import ValidRequest
 from simulator.scenarios.scenario import HttpReply, Reply
 
 Item = Mapping[str, Any]
-ID_WORDS = {
+ID_MESSAGES = {
     "function_call": "No tool output found for function call {id}.",
     "custom_tool_call": "No tool output found for custom tool call {id}.",
     "function_call_output": (
@@ -34,7 +34,7 @@ ID_WORDS = {
     ),
     "code_interpreter_call": "Expected container_id: {id}.",
 }
-LOOKUP_WORDS = (
+LOOKUP_MESSAGE = (
     "Item with id '{id}' not found. Items are not persisted when `store` is set to "
     "false. Try again with `store` set to true, or remove this item from your input."
 )
@@ -52,29 +52,32 @@ PHRASES = {
 }
 UNNAMED = "The server could not process this request."
 SOURCES = {"input_image": "image_url", "input_file": "file_data"}
+"""The field of a content part that a refusal is about."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A part that is refused: its path, and the API's messages about it."""
+class _FoundPart:
+    """A part that is refused: its path, and what the API says about it."""
 
     path: str
-    words: Refusal
+    refusal: Refusal
     id: str = ""
-    id_words: str = ""
+    id_message: str = ""
+    """With a placeholder for the id."""
     phrase: str = ""
+    """The message that contains neither a path nor an id."""
 
 
 @dataclass(frozen=True)
 class RefusedPart:
-    """Refuses each request that holds a part; made by the functions below."""
+    """Refuses each request that contains a part; made by the functions below."""
 
     place: str
     """``item``, ``tool`` or ``parameter``."""
     name: str = ""
     """The type of an item, the name or the type of a tool, the path of a parameter."""
     text: str = ""
-    """What the part must contain, anywhere."""
+    """What the part must contain, at any depth."""
     key: str = ""
     """The field of an item that is unknown; with ``missing``, that is required."""
     part: str = ""
@@ -84,72 +87,77 @@ class RefusedPart:
     delivery: str = "http"
     status: int = 400
     chat: str = ""
-    """Only requests with this text anywhere in their input."""
+    """Only requests whose input contains this text."""
 
     def reply_to(self, request: ValidRequest) -> Reply | HttpReply | None:
-        """Return the refusal of a request; None if it does not hold the part."""
-        if self.chat and self.chat not in _write(request.items):
+        """Return the refusal of a request; None if it does not contain the part."""
+        if self.chat and self.chat not in _as_json(request.items):
             return None
-        place = self._find(request)
-        if place is None:
+        found = self._find(request)
+        if found is None:
             return None
         streams = request.body.get("stream") and not request.body.get("background")
-        refusal, form = self._words(place)
+        refusal, form = self._refusal_and_form(found)
         refusal.status = self.status
         return build_reply(refusal, form, self.delivery if streams else "http")
 
-    def _words(self, place: _Place) -> tuple[Refusal, str]:
-        """Return the message in the wanted form, or else the one with the path."""
+    def _refusal_and_form(self, found: _FoundPart) -> tuple[Refusal, str]:
+        """Return the refusal in the chosen form.
+
+        A part without an id or a phrase is refused with a message that contains its path.
+        """
         if self.form == "unnamed":
             return Refusal(UNNAMED), "message"
-        if self.form == "id" and place.id:
-            return Refusal(place.id_words.format(id=place.id)), "id"
-        if self.form == "phrase" and place.phrase:
-            return Refusal(place.phrase), "phrase"
+        if self.form == "id" and found.id:
+            return Refusal(found.id_message.format(id=found.id)), "id"
+        if self.form == "phrase" and found.phrase:
+            return Refusal(found.phrase), "phrase"
         if self.form in ("id", "phrase"):
-            return place.words, "message"
-        return place.words, self.form
+            return found.refusal, "message"
+        return found.refusal, self.form
 
-    def _find(self, request: ValidRequest) -> _Place | None:
+    def _find(self, request: ValidRequest) -> _FoundPart | None:
+        """Return the first part of a request that is refused."""
         if self.place == "parameter":
             return self._find_parameter(request.body)
-        is_tool = self.place == "tool"
-        candidates = _list_tools(request) if is_tool else _list_items(request)
-        for path, candidate in candidates:
-            if self.text not in _write(candidate):
+        if self.place == "tool":
+            return self._find_tool(request)
+        return self._find_item(request)
+
+    def _find_parameter(self, body: Item) -> _FoundPart | None:
+        value: Any = body
+        for name in self.name.split("."):
+            if not isinstance(value, Mapping) or name not in value:
+                return None
+            value = value[name]
+        return _FoundPart(
+            path=self.name,
+            refusal=refuse_unknown_parameter(self.name),
+            phrase=f"Unsupported parameter: '{self.name}' is not supported with this "
+            "model.",
+        )
+
+    def _find_item(self, request: ValidRequest) -> _FoundPart | None:
+        for path, item in _list_items(request):
+            kind = read_item_type(item)
+            if self.name not in ("", kind) or self.text not in _as_json(item):
                 continue
-            if is_tool:
-                place = self._look_at_tool(path, candidate)
-            else:
-                place = self._look_at_item(path, candidate)
-            if place is not None:
-                return place
+            refusal = self._refusal_of_item(path, item)
+            if refusal is not None:
+                own_id = item.get("call_id") or item.get("container_id")
+                return _FoundPart(
+                    path=path,
+                    refusal=refusal,
+                    id=own_id or read_item_id(item) or "",
+                    id_message=ID_MESSAGES.get(kind, LOOKUP_MESSAGE),
+                    phrase=PHRASES.get(kind, ""),
+                )
         return None
 
-    def _find_parameter(self, body: Item) -> _Place | None:
-        inner: Any = body
-        for name in self.name.split("."):
-            if not isinstance(inner, Mapping) or name not in inner:
-                return None
-            inner = inner[name]
-        phrase = f"Unsupported parameter: '{self.name}' is not supported with this"
-        words = refuse_unknown_parameter(self.name)
-        return _Place(self.name, words, phrase=f"{phrase} model.")
-
-    def _look_at_item(self, path: str, item: Item) -> _Place | None:
-        kind = read_item_type(item)
-        if self.name not in ("", kind):
-            return None
-        words = self._item_words(path, item)
-        if words is None:
-            return None
-        id = item.get("call_id") or item.get("container_id") or read_item_id(item) or ""
-        phrase = PHRASES.get(kind, "")
-        return _Place(path, words, id, ID_WORDS.get(kind, LOOKUP_WORDS), phrase)
-
-    def _item_words(self, path: str, item: Item) -> Refusal | None:
+    def _refusal_of_item(self, path: str, item: Item) -> Refusal | None:
+        """Return the refusal of an item; None without the refused part or field."""
         if self.part:
-            return _refuse_part(path, item, self.part)
+            return _refuse_content_part(path, item, self.part)
         if self.key:
             if (self.key in item) == self.missing:
                 return None
@@ -157,45 +165,60 @@ class RefusedPart:
             if self.missing:
                 return refuse_missing_parameter(key_path)
             return refuse_unknown_parameter(key_path)
-        if read_item_type(item) in NEWER_TYPES:  # as servers that do not know it
-            kinds = [name for name in list_item_types() if name not in NEWER_TYPES]
-            return refuse_value(f"{path}.type", read_item_type(item), kinds)
-        words = f"Invalid '{path}': an item of type '{read_item_type(item)}' is not "
-        words += "supported here."
-        return Refusal(words, code="invalid_value", param=path)
-
-    def _look_at_tool(self, path: str, tool: Item) -> _Place | None:
-        name = tool.get("name")
-        kind = tool["type"]
-        if self.name not in ("", name, kind):
-            return None
-        if kind == "function":
-            text = f"Invalid schema for function '{name}': In context=(), schema is "
-            text += "not supported"
-            code = "invalid_function_parameters"
-            leaf = f"{path}.parameters"
-            words = Refusal(f"{text}: '{leaf}'.", code=code, param=leaf)
-            return _Place(path, words, phrase=f"{text}.")
-        leaf = f"{path}.type"
-        words = Refusal(
-            f"Invalid '{leaf}': '{kind}' is not supported with this model.",
+        kind = read_item_type(item)
+        if kind in NEWER_TYPES:  # as a server that does not know the type
+            known = [name for name in list_item_types() if name not in NEWER_TYPES]
+            return refuse_value(f"{path}.type", kind, known)
+        return Refusal(
+            f"Invalid '{path}': an item of type '{kind}' is not supported here.",
             code="invalid_value",
-            param=leaf,
+            param=path,
         )
-        phrase = f"Hosted tool '{kind}' is not supported with this model."
-        return _Place(path, words, phrase=phrase)
+
+    def _find_tool(self, request: ValidRequest) -> _FoundPart | None:
+        for path, tool in _list_tools(request):
+            is_named = self.name in ("", tool.get("name"), tool["type"])
+            if is_named and self.text in _as_json(tool):
+                return _found_tool(path, tool)
+        return None
+
+
+def _found_tool(path: str, tool: Item) -> _FoundPart:
+    """Return a tool as a refused part: a function by its schema, another by its type."""
+    kind = tool["type"]
+    if kind == "function":
+        schema_path = f"{path}.parameters"
+        message = (
+            f"Invalid schema for function '{tool.get('name')}': In context=(), schema is "
+            "not supported"
+        )
+        refusal = Refusal(
+            f"{message}: '{schema_path}'.",
+            code="invalid_function_parameters",
+            param=schema_path,
+        )
+        return _FoundPart(path, refusal, phrase=f"{message}.")
+    type_path = f"{path}.type"
+    refusal = Refusal(
+        f"Invalid '{type_path}': '{kind}' is not supported with this model.",
+        code="invalid_value",
+        param=type_path,
+    )
+    phrase = f"Hosted tool '{kind}' is not supported with this model."
+    return _FoundPart(path, refusal, phrase=phrase)
 
 
 def refuse_item(type: str = "", **more: Any) -> RefusedPart:
-    """Refuse items: of a type, with a ``text``, a ``key``, a ``part`` in the content.
+    """Refuse items of a type, or with a ``text``, a ``key`` or a ``part`` of the content.
 
-    ``refuse_item("web_search_call", key="id", missing=True)`` asks for an id.
+    ``refuse_item("web_search_call", key="id", missing=True)`` refuses items without an
+    id.
     """
     return RefusedPart("item", type, **more)
 
 
 def refuse_tool(name: str, **more: Any) -> RefusedPart:
-    """Refuse a tool by its name, a hosted one by its type."""
+    """Refuse a function by its name, or a hosted tool by its type."""
     return RefusedPart("tool", name, **more)
 
 
@@ -204,18 +227,21 @@ def refuse_parameter(path: str, **more: Any) -> RefusedPart:
     return RefusedPart("parameter", path, **more)
 
 
-def _refuse_part(path: str, item: Item, kind: str) -> Refusal | None:
+def _refuse_content_part(path: str, item: Item, kind: str) -> Refusal | None:
+    """Return the refusal of the first part of this type; None if there is none."""
     for name in ("content", "output"):
-        rows = item.get(name)
-        for index, part in enumerate(rows if isinstance(rows, list) else ()):
+        parts = item.get(name)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
             if part.get("type") != kind:
                 continue
             part_path = f"{path}.{name}[{index}]"
             if kind in SOURCES:
                 part_path += f".{SOURCES[kind]}"
-            words = f"Invalid '{part_path}'. Expected a value that can be read, but "
-            words += "got a value that cannot."
-            return Refusal(words, code="invalid_value", param=part_path)
+            message = (
+                f"Invalid '{part_path}'. Expected a value that can be read, but got a "
+                "value that cannot."
+            )
+            return Refusal(message, code="invalid_value", param=part_path)
     return None
 
 
@@ -225,17 +251,19 @@ def _list_items(request: ValidRequest) -> Iterator[tuple[str, Item]]:
 
 
 def _list_tools(request: ValidRequest) -> Iterator[tuple[str, Item]]:
-    yield from _number(request.body.get("tools") or (), "tools")
+    """Yield each tool with its path: of the request, of an item, of a namespace."""
+    yield from _with_paths(request.body.get("tools") or (), "tools")
     for path, item in _list_items(request):
         if read_item_type(item) == "additional_tools":
-            yield from _number(item["tools"], f"{path}.tools")
+            yield from _with_paths(item["tools"], f"{path}.tools")
 
 
-def _number(tools: Sequence[Item], path: str) -> Iterator[tuple[str, Item]]:
+def _with_paths(tools: Sequence[Item], path: str) -> Iterator[tuple[str, Item]]:
     for index, tool in enumerate(tools):
-        yield f"{path}[{index}]", tool
-        yield from _number(tool.get("tools") or (), f"{path}[{index}].tools")
+        tool_path = f"{path}[{index}]"
+        yield tool_path, tool
+        yield from _with_paths(tool.get("tools") or (), f"{tool_path}.tools")
 
 
-def _write(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

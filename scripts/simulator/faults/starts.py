@@ -1,4 +1,4 @@
-"""A response that fails before anything of it can be shown."""
+"""A fault: a response fails before it has any content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from simulator.options import Options
 from simulator.request import ValidRequest
 
 Event = dict[str, Any]
-BREAKS = ("cut", "drop", "stall")
+CONNECTION_FAULTS = ("cut", "drop", "stall")
 MESSAGES = {
     "server_error": (
         "The server had an error processing your request. Sorry about that! You can "
@@ -27,7 +27,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class FailedStart:
-    """Fails the first attempts at an answer behind ``created`` and an empty item.
+    """Fails the first attempts at an answer, after ``created`` and an empty item.
 
     ``ending`` is ``failed``, ``error``, ``error-flat``, ``both`` (``error``, then
     ``response.failed``, as the API does it), or what happens to the connection: ``cut``
@@ -39,52 +39,61 @@ class FailedStart:
     times: int = 1
     """How many attempts at one question fail, counted for each round of its tools."""
     after_rounds: int | None = 0
-    """Only requests behind that many rounds of tools; None: each of them."""
+    """Only requests after this many rounds of tools; None: after any number."""
     text: str = ""
-    """Only where the last user message holds this."""
+    """Only requests whose last user message contains this."""
     item: bool = True
-    """Whether ``output_item.added`` with an empty item comes before the end."""
+    """Whether ``output_item.added`` with an empty item comes before the failure."""
     usage: bool = False
-    """Whether ``response.failed`` says what was billed."""
+    """Whether ``response.failed`` has the usage."""
 
-    def concerns(self, request: ValidRequest) -> bool:
-        """Tell whether the answer to this request is to fail."""
-        due = self.after_rounds in (None, request.rounds)
-        return due and self.text in request.said
+    def applies_to(self, request: ValidRequest) -> bool:
+        """Tell whether the answer to this request fails."""
+        if self.after_rounds not in (None, request.rounds):
+            return False
+        return self.text in request.last_user_text
 
     def shorten(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events up to the first item, and the failure behind them."""
-        start = [event for event in events[:3] if "response" in event]
-        added = [
-            event for event in events if event["type"].endswith("output_item.added")
-        ]
-        if self.item:
-            start += added[:1]
-        # A connection that breaks does so in the middle of an event, or before it.
-        is_broken = self.ending in BREAKS
-        start += events[-1:] if is_broken else self._build_last(events)
-        numbered = []
-        for number, event in enumerate(start):
-            numbered.append({**event, "sequence_number": number})
-        return numbered
+        """Return the events up to the first item, then the failure.
 
-    def break_off(self, options: Options, count: int) -> Options:
-        """Return the options under which the connection breaks behind the events."""
-        if self.ending not in BREAKS:
+        For a fault of the connection, one more event follows: the one that it cuts off.
+        """
+        shortened = [event for event in events[:3] if "response" in event]
+        if self.item:
+            added = [e for e in events if e["type"].endswith("output_item.added")]
+            shortened += added[:1]
+        if self.ending in CONNECTION_FAULTS:
+            shortened += events[-1:]
+        else:
+            shortened += self._failure_events(events)
+        return [
+            {**event, "sequence_number": number}
+            for number, event in enumerate(shortened)
+        ]
+
+    def add_break(self, options: Options, count: int) -> Options:
+        """Return options that break the connection at the last of ``count`` events."""
+        if self.ending not in CONNECTION_FAULTS:
             return options
         return Options({**options.given, self.ending: str(count - 1)})
 
-    def _build_last(self, events: Sequence[Event]) -> list[Event]:
+    def _failure_events(self, events: Sequence[Event]) -> list[Event]:
         error = {"code": self.code, "message": MESSAGES[self.code]}
         if self.ending == "error-flat":
             return [{"type": "error", **error, "param": None}]
-        typed = {"type": TYPES.get(self.code, self.code), **error, "param": None}
-        nested = {"type": "error", "error": typed}
+        typed_error = {"type": TYPES.get(self.code, self.code), **error, "param": None}
+        error_event = {"type": "error", "error": typed_error}
         usage = events[-1].get("response", {}).get("usage") if self.usage else None
-        ended = {"status": "failed", "error": error, "usage": usage}
-        failed = {
-            "type": "response.failed",
-            "response": {**events[0]["response"], **ended},
+        response = {
+            **events[0]["response"],
+            "status": "failed",
+            "error": error,
+            "usage": usage,
         }
-        last = {"error": [nested], "failed": [failed], "both": [nested, failed]}
-        return last[self.ending]
+        failed_event = {"type": "response.failed", "response": response}
+        events_of_ending = {
+            "error": [error_event],
+            "failed": [failed_event],
+            "both": [error_event, failed_event],
+        }
+        return events_of_ending[self.ending]

@@ -43,7 +43,7 @@ def _delegate(year: str) -> dict[str, str]:
 def give_tasks(request: ValidRequest, _: Options) -> Reply:
     """Give a task for each year; a task counts with Python."""
     if not any(tool["name"] == "delegate" for tool in request.tools("function")):
-        year = "2025" if "2025" in request.said else "2026"
+        year = "2025" if "2025" in request.last_user_text else "2026"
         degrees = DEGREES[year]
         code = f"degrees = {degrees}\n1 + degrees.index(max(degrees)), max(degrees)"
         return make_reply(
@@ -59,7 +59,7 @@ def give_tasks(request: ValidRequest, _: Options) -> Reply:
 def report_tasks(request: ValidRequest, _: Options) -> Reply:
     """Say what was found, in a task and in the answer."""
     for year, degrees in DEGREES.items():
-        if TASK.format(year=year) in request.said:
+        if TASK.format(year=year) in request.last_user_text:
             return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
     return make_reply(
         build_message("**August** in both years: 22 °C in 2025, 23 °C in 2026.")
@@ -141,6 +141,12 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
         "agent-tags",
         "an answer behind a thought in tags",
         make_reply(build_message("<think>I know this.</think>\n\nIt is `408 m`.")),
+    ),
+    make_scenario(
+        "agent-silent",
+        "a call without a word, then the answer",
+        make_reply(build_function_call("$tool", "$arguments")),
+        make_reply(build_message("It said: $output", phase="final_answer")),
     ),
     make_scenario(
         "agent-steps",

@@ -42,7 +42,7 @@ def find_task_field(text: str) -> str | None:
 
 
 def _answer_task(request: ValidRequest, _options: Options) -> Reply:
-    field = find_task_field(request.said) or "title"
+    field = find_task_field(request.last_user_text) or "title"
     return make_reply(build_message(json.dumps({field: TASK_ANSWERS[field]})))
 
 

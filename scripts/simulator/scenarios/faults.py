@@ -209,18 +209,18 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
                 nested=True,
                 type="service_unavailable_error",
             ),
-            disorder=send_only_error,
+            fault=send_only_error,
         ),
     ),
     make_scenario(
         "early-delta",
         "the first delta of each item before its output_item.added",
-        make_reply(THINKING, SAYING, disorder=send_delta_first),
+        make_reply(THINKING, SAYING, fault=send_delta_first),
     ),
     make_scenario(
         "no-part-done",
         "no done events but those of whole items",
-        make_reply(THINKING, SAYING, disorder=drop_done_events),
+        make_reply(THINKING, SAYING, fault=drop_done_events),
     ),
     make_scenario(
         "cut",
@@ -271,7 +271,7 @@ def quote_request(request: ValidRequest) -> str:
 
 def _find_quotation(request: ValidRequest) -> str:
     """Return what is no name of a parameter: the header, then what was said."""
-    return f"{request.authorization} {request.said}"
+    return f"{request.authorization} {request.last_user_text}"
 
 
 def _refuse_with_quotation(status: int) -> ComposeReply:

@@ -86,7 +86,7 @@ def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
     noun = "picture" if given == 1 else "pictures"
     answer = build_message(f"Here it is. I was given {given} {noun} back.")
     rest = after or (answer,)
-    return make_reply(DRAWING, call, *rest, disorder=send_partial_images(pictures))
+    return make_reply(DRAWING, call, *rest, fault=send_partial_images(pictures))
 
 
 def _draw(request: ValidRequest, _options: Options) -> Reply:
@@ -95,7 +95,7 @@ def _draw(request: ValidRequest, _options: Options) -> Reply:
 
 def _draw_and_stop(request: ValidRequest, _options: Options) -> Reply:
     drawn = _build_drawing(request)
-    return make_reply(*drawn.items[:2], disorder=drawn.disorder)
+    return make_reply(*drawn.items[:2], fault=drawn.fault)
 
 
 def _draw_and_stay(request: ValidRequest, _options: Options) -> Reply:
@@ -103,7 +103,7 @@ def _draw_and_stay(request: ValidRequest, _options: Options) -> Reply:
     drawn = _build_drawing(request)
     thought, made, *rest = drawn.items
     unfinished = {**made, "status": "generating"}
-    return make_reply(thought, unfinished, *rest, disorder=drawn.disorder)
+    return make_reply(thought, unfinished, *rest, fault=drawn.fault)
 
 
 def _draw_and_call(request: ValidRequest, _options: Options) -> Reply:

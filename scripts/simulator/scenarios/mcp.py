@@ -152,7 +152,7 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
             CALL,
             build_mcp_call(CLOCKS, "now", TIME_ARGUMENTS, "13:00"),
             build_message("It is noon, or one."),
-            disorder=interleave_calls,
+            fault=interleave_calls,
         ),
     ),
     make_scenario(

@@ -1,4 +1,4 @@
-"""A scenario: its replies, each a list of items with an ending, and its faults."""
+"""A scenario: its replies, their endings, and the faults of their streams."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from simulator.request import ValidRequest
 Event = dict[str, Any]
 Events = list[Event]
 StreamFault = Callable[[Events, Options], Events]
+"""Changes the events of a stream, as some server or network would."""
 
 
 def send_delta_first(events: Events, _options: Options) -> Events:
@@ -30,18 +31,18 @@ def _output_indexes(events: Events) -> list[int]:
 
 
 def interleave_calls(events: Events, _options: Options) -> Events:
-    """Mix the events of neighboring calls, as parallel calls arrive."""
-    streams: dict[int, Events] = {}
+    """Mix the events of the calls, as those of parallel calls arrive."""
+    events_of_calls: dict[int, Events] = {}
     for event in events:
         index = event.get("output_index")
         is_added = event["type"] == "response.output_item.added"
         if is_added and event["item"]["type"] in ("function_call", "mcp_call"):
-            streams[event["output_index"]] = []
-        if index in streams:
-            streams[index].append(event)
-    mixed = iter(_take_turns(list(streams.values())))
+            events_of_calls[event["output_index"]] = []
+        if index in events_of_calls:
+            events_of_calls[index].append(event)
+    mixed = iter(_take_turns(list(events_of_calls.values())))
     return [
-        next(mixed) if event.get("output_index") in streams else event
+        next(mixed) if event.get("output_index") in events_of_calls else event
         for event in events
     ]
 
@@ -64,9 +65,9 @@ def send_whole_arguments(events: Events, _options: Options) -> Events:
 
 
 def send_partial_images(pictures: Sequence[str]) -> StreamFault:
-    """Send these partial images, as many as were requested."""
+    """Send these partial images in place of the only one."""
 
-    def disorder(events: Events, _options: Options) -> Events:
+    def replace_partial_images(events: Events, _options: Options) -> Events:
         sent: Events = []
         for event in events:
             if not event["type"].endswith(".partial_image"):
@@ -77,7 +78,7 @@ def send_partial_images(pictures: Sequence[str]) -> StreamFault:
                 sent.append({**event, **image})
         return sent
 
-    return disorder
+    return replace_partial_images
 
 
 def send_only_error(events: Events, _options: Options) -> Events:
@@ -86,23 +87,29 @@ def send_only_error(events: Events, _options: Options) -> Events:
 
 
 def drop_done_events(events: Events, _options: Options) -> Events:
-    """Leave out the ``done`` events of parts, which some gateways forget."""
-    kept = ("response.output_item.done", "response.completed")
-    return [e for e in events if e["type"] in kept or not e["type"].endswith(".done")]
+    """Leave out the ``done`` events of parts, as some gateways do."""
+    return [event for event in events if not _is_done_of_part(event)]
+
+
+def _is_done_of_part(event: Event) -> bool:
+    kind: str = event["type"]
+    return kind.endswith(".done") and kind != "response.output_item.done"
 
 
 def add_unknown_events(events: Events, options: Options) -> Events:
-    """Add the requested events that have unknown types."""
+    """Add the events that ``unknown`` and ``keepalive`` ask for."""
     if options.has("unknown"):
         events = list(_add_unknown(events))
-    every = options.number("keepalive")
-    return list(_add_keepalive(events, every)) if every else events
+    interval = options.number("keepalive")
+    if interval:
+        events = list(_add_keepalive(events, interval))
+    return events
 
 
-def _add_keepalive(events: Iterable[Event], every: int) -> Iterator[Event]:
-    for position, event in enumerate(events, 1):
+def _add_keepalive(events: Iterable[Event], interval: int) -> Iterator[Event]:
+    for number, event in enumerate(events, 1):
         yield event
-        if position % every == 0 and "response" not in event:
+        if number % interval == 0 and "response" not in event:
             yield {"type": "keepalive"}
 
 
@@ -120,16 +127,15 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ending:
-    """How a response ends: its last event, and what that event says.
+    """How a response ends: the type of its last event, and the fields of that event.
 
-    A refused stream has a second event that tells the reason, ``before`` the last one or
-    ``behind`` it.
+    A refused stream has another event with the reason, before or after the last one.
     """
 
     event: str = "response.completed"
     fields: dict[str, Any] = field(default_factory=dict)
-    before: Event | None = None
-    behind: Event | None = None
+    event_before: Event | None = None
+    event_after: Event | None = None
 
     @property
     def status(self) -> str:
@@ -139,16 +145,16 @@ class Ending:
 
 @dataclass(frozen=True)
 class Reply:
-    """One response: its items, its ending, what happens to its stream."""
+    """One response: its items, its ending, the fault of its stream."""
 
     items: tuple[Item, ...]
     ending: Ending = Ending()
-    disorder: StreamFault | None = None
+    fault: StreamFault | None = None
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """An answer that is no response object at all."""
+    """An answer without a response object."""
 
     status: int
     body: str
@@ -161,31 +167,35 @@ ComposeReply = Callable[[ValidRequest, Options], Reply | HttpReply]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A name, a line on what it shows, and its replies in order."""
+    """What the API answers in a chat.
+
+    The first reply answers the question, each later one a round of tool outputs; the
+    last one is repeated. ``options`` are those that the scenario always has.
+    """
 
     name: str
-    line: str
+    summary: str
     replies: tuple[Reply | ComposeReply, ...]
     options: str = ""
 
     def reply_to(self, request: ValidRequest, options: Options) -> Reply | HttpReply:
-        """Return the reply that is due after the outputs the request carries."""
-        due = self.replies[min(request.rounds, len(self.replies) - 1)]
-        return due(request, options) if callable(due) else due
+        """Return the reply for the number of rounds that the request contains."""
+        reply = self.replies[min(request.rounds, len(self.replies) - 1)]
+        return reply(request, options) if callable(reply) else reply
 
 
 def make_scenario(
-    name: str, line: str, *replies: Reply | ComposeReply, options: str = ""
+    name: str, summary: str, *replies: Reply | ComposeReply, options: str = ""
 ) -> Scenario:
-    """Return a scenario from its replies; ``options`` are faults it always has."""
-    return Scenario(name, line, replies, options)
+    """Return a scenario from its replies."""
+    return Scenario(name, summary, replies, options)
 
 
 def make_reply(
-    *items: Item, ending: Ending | None = None, disorder: StreamFault | None = None
+    *items: Item, ending: Ending | None = None, fault: StreamFault | None = None
 ) -> Reply:
-    """Return a response made of items."""
-    return Reply(items, ending or Ending(), disorder)
+    """Return a reply from its items."""
+    return Reply(items, ending or Ending(), fault)
 
 
 def end_incomplete(reason: str = "max_output_tokens") -> Ending:
@@ -199,7 +209,7 @@ def end_failed(code: str, text: str) -> Ending:
 
 
 def end_uncounted(code: str, text: str) -> Ending:
-    """End because the response failed; it has no usage, as often happens."""
+    """End because the response failed; without usage, as often happens."""
     failed = end_failed(code, text)
     return Ending(failed.event, {**failed.fields, "usage": None})
 
@@ -207,22 +217,22 @@ def end_uncounted(code: str, text: str) -> Ending:
 def end_refused(
     code: str, text: str, *, type: str, counted: bool = True, **more: Any
 ) -> Ending:
-    """End as the API does it: an ``error`` event, then ``response.failed``.
+    """End as the API refuses in a stream: an ``error`` event, then ``response.failed``.
 
-    ``more`` stands beside code and message in both.
+    ``more`` are further fields of the error in both.
     """
     failed = end_failed(code, text) if counted else end_uncounted(code, text)
     failed.fields["error"].update(more)
     error = {"type": type, "code": code, "message": text, "param": None, **more}
     error_event = {"type": "error", "error": error}
-    return Ending(failed.event, failed.fields, before=error_event)
+    return Ending(failed.event, failed.fields, event_before=error_event)
 
 
 def end_with_late_reason(code: str, text: str) -> Ending:
-    """End as Azure's filter does it: ``response.failed`` without a reason, then why."""
+    """End as Azure's filter does: ``response.failed`` without a reason, then the reason."""
     error = {"type": "invalid_request_error", "code": code, "message": text}
     error_event = {"type": "error", "error": {**error, "param": None}}
-    return Ending("response.failed", {"error": None}, behind=error_event)
+    return Ending("response.failed", {"error": None}, event_after=error_event)
 
 
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:
@@ -234,7 +244,7 @@ def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> En
 
 
 def describe_scenarios(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
-    """Yield one line for each scenario, to be printed."""
+    """Yield a line for each scenario: its name and its summary."""
     width = max(len(scenario.name) for scenario in scenarios)
     for scenario in scenarios:
-        yield f"{scenario.name:<{width}}  {scenario.line}"
+        yield f"{scenario.name:<{width}}  {scenario.summary}"

@@ -73,7 +73,7 @@ def _build_postcard() -> Reply:
         ),
         build_image_generation_call(picture, "A lake before mountains in the evening"),
         build_message("Here is the lake in the evening, with one sail on it."),
-        disorder=send_partial_images([picture]),
+        fault=send_partial_images([picture]),
     )
 
 

@@ -74,7 +74,7 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "parallel",
         "two calls whose deltas arrive mixed, then the answer",
-        make_reply(LOOKING, CALL, OTHER_CALL, disorder=interleave_calls),
+        make_reply(LOOKING, CALL, OTHER_CALL, fault=interleave_calls),
         make_reply(READING, FOUND),
     ),
     make_scenario(
@@ -86,7 +86,7 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "arguments-only-done",
         "a call whose arguments come in one event",
-        make_reply(LOOKING, CALL, disorder=send_whole_arguments),
+        make_reply(LOOKING, CALL, fault=send_whole_arguments),
         make_reply(READING, FOUND),
     ),
     make_scenario(

@@ -1,9 +1,9 @@
-"""The events of a whole response in the API's order, and their bytes as server-sent events."""
+"""The events of a response in the API's order, and their bytes as server-sent events."""
 
 import json
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from simulator.options import Options
@@ -17,25 +17,26 @@ PIECE_CHARACTERS = 8
 
 
 def build_item_events(item: Item, index: int) -> Iterator[Event]:
-    """Yield the events of one finished item at its place in the output."""
-    begun = _empty_item(item)
-    yield {"type": "response.output_item.added", "output_index": index, "item": begun}
-    place = {"item_id": item["id"], "output_index": index}
+    """Yield the events of one item of the output, from its beginning to its end."""
+    empty = _empty_item(item)
+    yield {"type": "response.output_item.added", "output_index": index, "item": empty}
+    position = {"item_id": item["id"], "output_index": index}
     for name, fields in STEPS_BY_TYPE.get(item["type"], _no_steps)(item):
-        yield {"type": f"response.{name}", **place, **fields}
+        yield {"type": f"response.{name}", **position, **fields}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
 EventSteps = Iterator[tuple[str, Event]]
+"""The names and fields of the events between the beginning and the end of an item."""
 
 
 def split_words(text: str) -> list[str]:
-    """Cut a text into deltas of a word each."""
+    """Split a text into deltas of one word."""
     return WORD_PATTERN.findall(text)
 
 
 def split_pieces(text: str) -> list[str]:
-    """Cut arguments or code into deltas of a few characters each."""
+    """Split arguments or code into deltas of a few characters."""
     return [
         text[start : start + PIECE_CHARACTERS]
         for start in range(0, len(text), PIECE_CHARACTERS)
@@ -43,20 +44,27 @@ def split_pieces(text: str) -> list[str]:
 
 
 def _empty_item(item: Item) -> Item:
-    """Return an item as ``output_item.added`` shows it: still empty."""
-    emptied = {**item, **{key: v for key, v in EMPTY_FIELDS.items() if key in item}}
+    """Return an item as ``output_item.added`` shows it: without content."""
+    if item["type"] == "mcp_approval_request":
+        return item
+    if item["type"] == "image_generation_call":
+        return {
+            "id": item["id"],
+            "type": item["type"],
+            "status": "in_progress",
+            "result": None,
+        }
+    empty = dict(item)
+    for key, value in EMPTY_FIELDS.items():
+        if key in item:
+            empty[key] = value
     if item["type"] == "web_search_call":
-        emptied["action"] = {"type": "search"}
+        empty["action"] = {"type": "search"}
     if "encrypted_content" in item:
         # May be incomplete here (docs/reference/responses-api.md, "Items in later
         # requests"), so it always is.
-        emptied["encrypted_content"] = item["encrypted_content"][:120]
-    if item["type"] == "image_generation_call":
-        emptied = {key: item[key] for key in ("id", "type")}
-        emptied.update(status="in_progress", result=None)
-    if item["type"] == "mcp_approval_request":
-        return item
-    return emptied
+        empty["encrypted_content"] = item["encrypted_content"][:120]
+    return empty
 
 
 EMPTY_FIELDS: Mapping[str, Any] = {
@@ -78,69 +86,72 @@ def _no_steps(_item: Item) -> EventSteps:
     return iter(())
 
 
-def _message(item: Item) -> EventSteps:
+def _message_steps(item: Item) -> EventSteps:
     for index, part in enumerate(item["content"]):
-        place = {"content_index": index}
+        position = {"content_index": index}
         if part["type"] == "refusal":
             empty = {**part, "refusal": ""}
-            steps = _refusal(part)
+            steps = _refusal_steps(part)
         else:
             empty = {**part, "text": "", "annotations": []}
-            steps = _text(part)
-        yield "content_part.added", {**place, "part": empty}
+            steps = _text_steps(part)
+        yield "content_part.added", {**position, "part": empty}
         for name, fields in steps:
-            yield name, {**place, **fields}
-        yield "content_part.done", {**place, "part": part}
+            yield name, {**position, **fields}
+        yield "content_part.done", {**position, "part": part}
 
 
-def _text(part: Item) -> EventSteps:
-    """Yield the deltas, each annotation behind the words that it is about."""
-    waiting = list(enumerate(part["annotations"]))
+def _text_steps(part: Item) -> EventSteps:
+    """Yield the deltas, and each annotation after the words that it is about."""
+    unsent = list(enumerate(part["annotations"]))
     sent_characters = 0
     for delta in split_words(part["text"]):
         yield "output_text.delta", {"delta": delta, "logprobs": []}
         sent_characters += len(delta)
-        while waiting and _end_index(waiting[0][1]) <= sent_characters:
-            yield _annotation(*waiting.pop(0))
-    for index, annotation in waiting:
-        yield _annotation(index, annotation)
+        while unsent and _end_index(unsent[0][1]) <= sent_characters:
+            index, annotation = unsent.pop(0)
+            yield _annotation_step(index, annotation)
+    for index, annotation in unsent:
+        yield _annotation_step(index, annotation)
     yield "output_text.done", {"text": part["text"], "logprobs": []}
 
 
 def _end_index(annotation: Item) -> int:
+    """Return the index of the character after what an annotation is about."""
     return int(annotation.get("end_index", annotation.get("index")) or 0)
 
 
-def _annotation(index: int, annotation: Item) -> tuple[str, Event]:
+def _annotation_step(index: int, annotation: Item) -> tuple[str, Event]:
     fields = {"annotation_index": index, "annotation": annotation}
     return "output_text.annotation.added", fields
 
 
-def _refusal(part: Item) -> EventSteps:
+def _refusal_steps(part: Item) -> EventSteps:
     for delta in split_words(part["refusal"]):
         yield "refusal.delta", {"delta": delta}
     yield "refusal.done", {"refusal": part["refusal"]}
 
 
-def _reasoning(item: Item) -> EventSteps:
+def _reasoning_steps(item: Item) -> EventSteps:
     for index, part in enumerate(item["summary"]):
-        place = {"summary_index": index}
-        name = "reasoning_summary_part"
-        yield f"{name}.added", {**place, "part": {**part, "text": ""}}
+        position = {"summary_index": index}
+        empty = {**part, "text": ""}
+        yield "reasoning_summary_part.added", {**position, "part": empty}
         for delta in split_words(part["text"]):
-            yield "reasoning_summary_text.delta", {**place, "delta": delta}
-        yield "reasoning_summary_text.done", {**place, "text": part["text"]}
-        yield f"{name}.done", {**place, "part": part}
+            yield "reasoning_summary_text.delta", {**position, "delta": delta}
+        yield "reasoning_summary_text.done", {**position, "text": part["text"]}
+        yield "reasoning_summary_part.done", {**position, "part": part}
     for index, part in enumerate(item.get("content") or []):
-        place = {"content_index": index}
-        yield "content_part.added", {**place, "part": {**part, "text": ""}}
+        position = {"content_index": index}
+        empty = {**part, "text": ""}
+        yield "content_part.added", {**position, "part": empty}
         for delta in split_words(part["text"]):
-            yield "reasoning_text.delta", {**place, "delta": delta}
-        yield "reasoning_text.done", {**place, "text": part["text"]}
-        yield "content_part.done", {**place, "part": part}
+            yield "reasoning_text.delta", {**position, "delta": delta}
+        yield "reasoning_text.done", {**position, "text": part["text"]}
+        yield "content_part.done", {**position, "part": part}
 
 
-def _build_text_steps(prefix: str, field: str) -> Callable[[Item], EventSteps]:
+def _build_piece_steps(prefix: str, field: str) -> Callable[[Item], EventSteps]:
     """Return the steps of a field that is streamed in pieces."""
 
     def steps(item: Item) -> EventSteps:
@@ -152,7 +163,7 @@ def _build_text_steps(prefix: str, field: str) -> Callable[[Item], EventSteps]:
 
 
 def _build_status_steps(prefix: str, *names: str) -> Callable[[Item], EventSteps]:
-    """Return steps that only name how far a hosted call has come."""
+    """Return steps without fields, which name the states of a hosted call."""
 
     def steps(_item: Item) -> EventSteps:
         for name in names:
@@ -161,56 +172,59 @@ def _build_status_steps(prefix: str, *names: str) -> Callable[[Item], EventSteps
     return steps
 
 
-def _code_interpreter(item: Item) -> EventSteps:
-    prefix = "code_interpreter_call"
-    yield f"{prefix}.in_progress", {}
-    yield from _build_text_steps(f"{prefix}_code", "code")(item)
-    yield f"{prefix}.interpreting", {}
+def _code_interpreter_steps(item: Item) -> EventSteps:
+    yield "code_interpreter_call.in_progress", {}
+    yield from _build_piece_steps("code_interpreter_call_code", "code")(item)
+    yield "code_interpreter_call.interpreting", {}
     if item["status"] == "completed":
-        yield f"{prefix}.completed", {}
+        yield "code_interpreter_call.completed", {}
 
 
-def _image_generation(item: Item) -> EventSteps:
-    prefix = "image_generation_call"
-    yield f"{prefix}.in_progress", {}
-    yield f"{prefix}.generating", {}
+def _image_generation_steps(item: Item) -> EventSteps:
+    yield "image_generation_call.in_progress", {}
+    yield "image_generation_call.generating", {}
     if item["status"] == "failed":
         return
-    shown = {key: item[key] for key in ("background", "output_format", "size")}
-    yield (
-        f"{prefix}.partial_image",
-        {"partial_image_b64": item["result"], "partial_image_index": 0, **shown},
-    )
-    yield f"{prefix}.completed", {}
+    partial_image = {
+        "partial_image_b64": item["result"],
+        "partial_image_index": 0,
+        "background": item["background"],
+        "output_format": item["output_format"],
+        "size": item["size"],
+    }
+    yield "image_generation_call.partial_image", partial_image
+    yield "image_generation_call.completed", {}
 
 
-def _mcp_list_tools(item: Item) -> EventSteps:
+def _mcp_list_steps(item: Item) -> EventSteps:
     yield "mcp_list_tools.in_progress", {}
-    yield f"mcp_list_tools.{'failed' if item.get('error') else 'completed'}", {}
+    status = "failed" if item.get("error") else "completed"
+    yield f"mcp_list_tools.{status}", {}
 
 
-def _mcp_call(item: Item) -> EventSteps:
+def _mcp_call_steps(item: Item) -> EventSteps:
     yield "mcp_call.in_progress", {}
-    yield from _build_text_steps("mcp_call_arguments", "arguments")(item)
-    yield f"mcp_call.{'failed' if item['error'] else 'completed'}", {}
+    yield from _build_piece_steps("mcp_call_arguments", "arguments")(item)
+    status = "failed" if item["error"] else "completed"
+    yield f"mcp_call.{status}", {}
 
 
 STEPS_BY_TYPE: Mapping[str, Callable[[Item], EventSteps]] = {
     "compaction": _build_status_steps("compaction", "compacting"),
-    "message": _message,
-    "reasoning": _reasoning,
-    "function_call": _build_text_steps("function_call_arguments", "arguments"),
-    "custom_tool_call": _build_text_steps("custom_tool_call_input", "input"),
+    "message": _message_steps,
+    "reasoning": _reasoning_steps,
+    "function_call": _build_piece_steps("function_call_arguments", "arguments"),
+    "custom_tool_call": _build_piece_steps("custom_tool_call_input", "input"),
     "web_search_call": _build_status_steps(
         "web_search_call", "in_progress", "searching", "completed"
     ),
     "file_search_call": _build_status_steps(
         "file_search_call", "in_progress", "searching", "completed"
     ),
-    "code_interpreter_call": _code_interpreter,
-    "image_generation_call": _image_generation,
-    "mcp_list_tools": _mcp_list_tools,
-    "mcp_call": _mcp_call,
+    "code_interpreter_call": _code_interpreter_steps,
+    "image_generation_call": _image_generation_steps,
+    "mcp_list_tools": _mcp_list_steps,
+    "mcp_call": _mcp_call_steps,
 }
 
 
@@ -221,21 +235,21 @@ MAX_PADDING = 16
 def build_stream(
     reply: Reply, opened: Item, closed: Item, options: Options
 ) -> list[Event]:
-    """Return the events of a response, not yet numbered."""
-    begun = {**opened, "status": "in_progress"}
+    """Return the events of a response, without their numbers."""
+    ending = reply.ending
+    started = {**opened, "status": "in_progress"}
     events: list[Event] = [{"type": "response.created", "response": opened}]
     if opened["background"]:
         events.append({"type": "response.queued", "response": opened})
-    events.append({"type": "response.in_progress", "response": begun})
-    events += _build_item_events(closed["output"], reply.ending)
-    last = (
-        reply.ending.before,
-        _build_last_event(reply.ending, closed),
-        reply.ending.behind,
-    )
-    events += [event for event in last if event is not None]
-    if reply.disorder is not None:
-        events = reply.disorder(events, options)
+    events.append({"type": "response.in_progress", "response": started})
+    events += _build_output_events(closed["output"], ending)
+    if ending.event_before is not None:
+        events.append(ending.event_before)
+    events.append(_build_last_event(ending, closed))
+    if ending.event_after is not None:
+        events.append(ending.event_after)
+    if reply.fault is not None:
+        events = reply.fault(events, options)
     return events
 
 
@@ -254,13 +268,13 @@ def apply_ending(items: Sequence[Item], ending: Ending) -> list[Item]:
 def finish_output(items: Sequence[Item], ending: Ending) -> list[Item]:
     """Return the items of the response object that ends a stream.
 
-    Their encrypted content is written anew: it differs from that of
-    `response.output_item.done`, and both are accepted again (recorded: 15 of 15).
+    Their encrypted content differs from that of `response.output_item.done`; a later
+    request may contain either (recorded: 15 of 15).
     """
-    return [_rewrite_item(item) for item in apply_ending(items, ending)]
+    return [_encrypt_again(item) for item in apply_ending(items, ending)]
 
 
-def _rewrite_item(item: Item) -> Item:
+def _encrypt_again(item: Item) -> Item:
     content = item.get("encrypted_content")
     if not content:
         return item
@@ -268,23 +282,27 @@ def _rewrite_item(item: Item) -> Item:
 
 
 def number_events(events: Sequence[Event], obfuscated: bool) -> list[Event]:
-    """Number events from 0 and pad the deltas, as the API does."""
+    """Number events from 0; pad the deltas if they are to be obfuscated."""
     numbered = []
-    for position, event in enumerate(events):
+    for number, event in enumerate(events):
         kind = event["type"]
-        padded = {"type": kind, "sequence_number": position, **event}
+        numbered_event = {"type": kind, "sequence_number": number, **event}
         if obfuscated and kind.endswith(".delta"):
-            padding = make_digest(f"{position} {event['delta']}")
-            padded["obfuscation"] = padding[: 1 + position % MAX_PADDING]
-        numbered.append(padded)
+            padding = make_digest(f"{number} {event['delta']}")
+            numbered_event["obfuscation"] = padding[: 1 + number % MAX_PADDING]
+        numbered.append(numbered_event)
     return numbered
 
 
-def _build_item_events(items: Sequence[Item], ending: Ending) -> list[Event]:
-    written = [list(build_item_events(item, index)) for index, item in enumerate(items)]
-    if ending.event in FAILURE_EVENTS and written:
-        written[-1] = written[-1][: max(2, len(written[-1]) // 2)]
-    return [event for events in written for event in events]
+def _build_output_events(items: Sequence[Item], ending: Ending) -> list[Event]:
+    """Return the events of all items; a failure comes in the middle of the last one."""
+    output_events: list[Event] = []
+    for index, item in enumerate(items):
+        item_events = list(build_item_events(item, index))
+        if ending.event in FAILURE_EVENTS and index == len(items) - 1:
+            item_events = item_events[: max(2, len(item_events) // 2)]
+        output_events += item_events
+    return output_events
 
 
 def _build_last_event(ending: Ending, closed: Item) -> Event:
@@ -299,7 +317,7 @@ CHUNK_LENGTHS = (4, 16, 128)
 
 
 def encode_event(event: EventObject, options: Options) -> bytes:
-    """Write one event as the lines of a server-sent event."""
+    """Return one event as the lines of a server-sent event."""
     indent = 1 if options.has("multiline") else None
     separators = (",", ": ") if indent else (",", ":")
     text = json.dumps(event, ensure_ascii=False, indent=indent, separators=separators)
@@ -313,7 +331,7 @@ def encode_event(event: EventObject, options: Options) -> bytes:
 
 
 def encode_end(options: Options) -> bytes:
-    """Write what some gateways put behind the last event."""
+    """Return what some gateways send after the last event."""
     if not options.has("done"):
         return b""
     return f"data: [DONE]{_line_end(options) * 2}".encode()
@@ -326,17 +344,17 @@ def _line_end(options: Options) -> str:
 
 
 def split_chunks(
-    writes: Iterable[bytes], options: Options, dice: random.Random
+    text: bytes, options: Options, randomness: random.Random
 ) -> Iterator[bytes]:
-    """Cut writes into the chunks that were asked for, inside characters too."""
+    """Split a text into the chunks that the options ask for, inside characters too."""
     size = options.text("chunks")
-    for write in writes:
-        start = 0
-        while start < len(write):
-            length = len(write) - start
-            if size == "random":
-                length = min(length, dice.randint(1, dice.choice(CHUNK_LENGTHS)))
-            elif size:
-                length = int(size)
-            yield write[start : start + length]
-            start += length
+    start = 0
+    while start < len(text):
+        length = len(text) - start
+        if size == "random":
+            max_length = randomness.choice(CHUNK_LENGTHS)
+            length = min(length, randomness.randint(1, max_length))
+        elif size:
+            length = int(size)
+        yield text[start : start + length]
+        start += length

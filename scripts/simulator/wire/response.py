@@ -1,6 +1,4 @@
-"""The Response object: its echo of the request, and finished items with ids, call ids
-and sealed reasoning.
-"""
+"""The response object: what it repeats of the request, its items and its usage."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from simulator.scenarios.builders import build_message
 from simulator.sealing import (
     NO_PARTNER,
     PREFIXES,
-    ItemPlace,
+    ItemPosition,
     PrefixHash,
     Seal,
     canonicalize_item,
@@ -45,21 +43,21 @@ NO_TOOL_USAGE = {
 
 @dataclass(frozen=True)
 class PromptCount:
-    """How long the prompt was, and how much of it was known."""
+    """The tokens of a prompt: all, those read from the cache, those written to it."""
 
     tokens: int
     cached: int
     written: int
     reasoning_tokens: int
-    """How long one reasoning item is."""
+    """The tokens of each reasoning item of the answer."""
 
 
 def open_response(
     request: ValidRequest, key: str, now: float, removed: Sequence[Mapping[str, str]]
 ) -> Item:
-    """Return a response in progress that echoes the request.
+    """Return a response in progress, with the settings of the request.
 
-    The fields and their defaults are those of recorded responses of summer 2026.
+    The fields and their defaults are those of responses recorded in summer 2026.
     """
     body = request.body
     opened: Item = {
@@ -84,13 +82,13 @@ def open_response(
         "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": body.get("prompt_cache_key"),
-        "prompt_cache_retention": _retention(request),
-        "reasoning": _reasoning(request),
+        "prompt_cache_retention": _cache_retention(request),
+        "reasoning": _reasoning_settings(request),
         "safety_identifier": body.get("safety_identifier"),
         "service_tier": read_tier(body),
         "store": body.get("store") is not False,
         "temperature": _or_default(body.get("temperature"), 1.0),
-        "text": _text(request),
+        "text": _text_settings(request),
         "tool_choice": body.get("tool_choice") or "auto",
         "tools": list(request.configuration.declared),
         "top_logprobs": body.get("top_logprobs") or 0,
@@ -103,7 +101,7 @@ def open_response(
         opened["access_programs"] = None
     if request.model.binds_reasoning_to_prefix:
         opened["input_transformations"] = [dict(report) for report in removed]
-    return {**opened, **_diagnostics(body)}
+    return {**opened, **_cache_options(body)}
 
 
 def close_response(
@@ -123,22 +121,21 @@ def close_response(
 
 
 def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
-    """Count what a response cost."""
-    kinds = [item["type"] for item in output]
-    thoughts = prompt.reasoning_tokens * kinds.count("reasoning")
-    spoken = [item for item in output if item["type"] != "reasoning"]
-    text = json.dumps(spoken, ensure_ascii=False) if spoken else ""
-    written = thoughts + count_tokens(text)
-    writes = prompt.written if prompt.tokens >= MIN_CACHED_TOKENS else 0
+    """Return the usage of a response."""
+    visible = [item for item in output if item["type"] != "reasoning"]
+    text = json.dumps(visible, ensure_ascii=False) if visible else ""
+    reasoning_tokens = prompt.reasoning_tokens * (len(output) - len(visible))
+    output_tokens = reasoning_tokens + count_tokens(text)
+    is_cacheable = prompt.tokens >= MIN_CACHED_TOKENS
     return {
         "input_tokens": prompt.tokens,
         "input_tokens_details": {
             "cached_tokens": prompt.cached,
-            "cache_write_tokens": writes,
+            "cache_write_tokens": prompt.written if is_cacheable else 0,
         },
-        "output_tokens": written,
-        "output_tokens_details": {"reasoning_tokens": thoughts},
-        "total_tokens": prompt.tokens + written,
+        "output_tokens": output_tokens,
+        "output_tokens_details": {"reasoning_tokens": reasoning_tokens},
+        "total_tokens": prompt.tokens + output_tokens,
     }
 
 
@@ -146,63 +143,71 @@ def _or_default(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
-def _retention(request: ValidRequest) -> str:
-    given: str | None = request.body.get("prompt_cache_retention")
-    return given or request.model.default_retention
+def _cache_retention(request: ValidRequest) -> str:
+    requested: str | None = request.body.get("prompt_cache_retention")
+    return requested or request.model.default_retention
 
 
-def _reasoning(request: ValidRequest) -> Item:
+def _reasoning_settings(request: ValidRequest) -> Item:
     if not request.model.reasons:
         return {"context": None, "effort": None, "summary": None}
-    given = request.body.get("reasoning") or {}
-    context = given.get("context") or "auto"
-    summary = given.get("summary")
+    requested = request.body.get("reasoning") or {}
+    context = requested.get("context") or "auto"
+    if context == "auto":
+        context = request.model.default_context
+    summary = requested.get("summary")
+    if summary == "auto":
+        summary = "detailed"
     return {
-        **given,
-        "context": request.model.default_context if context == "auto" else context,
+        **requested,
+        "context": context,
         "effort": request.effort,
-        "mode": given.get("mode") or "standard",
-        "summary": "detailed" if summary == "auto" else summary,
+        "mode": requested.get("mode") or "standard",
+        "summary": summary,
     }
 
 
-def _text(request: ValidRequest) -> Item:
-    """Echo what is in force; that an update of the format shows here is assumed."""
+def _text_settings(request: ValidRequest) -> Item:
+    """Return the settings in force; assumed: an update of the format shows here."""
     verbosity = (request.body.get("text") or {}).get("verbosity")
     format = dict(request.configuration.format)
     return {"format": format, "verbosity": verbosity or "medium"}
 
 
-def _diagnostics(body: Mapping[str, Any]) -> Item:
-    """Echo the options of the cache; an early event knows no diagnosis yet."""
-    options = body.get("prompt_cache_options")
-    if not options:
+def _cache_options(body: Mapping[str, Any]) -> Item:
+    """Return the options of the cache; the diagnosis comes with the last event."""
+    requested = body.get("prompt_cache_options")
+    if not requested:
         return {}
-    echo = {"mode": "implicit", "ttl": "30m", **options}
-    echo.pop("prewarm", None)
-    early = dict(UNAVAILABLE) if options.get("comparison_response_id") else None
-    return {"prompt_cache_options": echo, "prompt_cache_diagnostics": early}
+    options = {"mode": "implicit", "ttl": "30m", **requested}
+    options.pop("prewarm", None)
+    compares = requested.get("comparison_response_id")
+    return {
+        "prompt_cache_options": options,
+        "prompt_cache_diagnostics": dict(UNAVAILABLE) if compares else None,
+    }
 
 
-FIRST_PHASE_VERSION = (5, 3)
-# Items that have no status of their own on the wire; recorded.
-STATELESS = (
+FIRST_SERIES_WITH_PHASES = (5, 3)
+TYPES_WITHOUT_STATUS = (
     "reasoning",
     "compaction",
     "configuration_update",
     "mcp_list_tools",
     "mcp_approval_request",
 )
+"""Items of these types have no status (recorded)."""
 INCLUDE_FIELDS = {
     "web_search_call": ("web_search_call.action.sources", "sources"),
     "file_search_call": ("file_search_call.results", "results"),
     "code_interpreter_call": ("code_interpreter_call.outputs", "outputs"),
 }
+"""The value of ``include`` that a field of an item needs, and the field."""
 
 
 @dataclass(frozen=True)
 class SealContext:
-    """What sealed reasoning has to know about its making."""
+    """Which response reasoning belongs to, whose it is, and what precedes it."""
 
     response: str
     organization: str
@@ -210,89 +215,97 @@ class SealContext:
 
 
 def fill_drafts(
-    drafts: Sequence[Item], request: ValidRequest, author: SealContext
+    drafts: Sequence[Item], request: ValidRequest, context: SealContext
 ) -> list[Item]:
-    """Return finished items with ids, call ids and sealed reasoning."""
+    """Return the items of a response, with ids, call ids and sealed reasoning."""
     words = request.words()
     filled = [fill_placeholders(draft, words) for draft in drafts]
-    wanted = _keep_possible(filled, request)
+    possible = _drop_impossible(filled, request)
     finished: list[Item] = []
-    for index, draft in enumerate(wanted):
-        partner = _find_partner(wanted, index)
-        place = ItemPlace(author.response, index, partner)
-        item = _finish_item(draft, place, request)
+    for index, draft in enumerate(possible):
+        partner = _find_partner(possible, index)
+        position = ItemPosition(context.response, index, partner)
+        item = _finish_item(draft, position, request)
         if item["type"] in SEALED_TYPES:
-            item["encrypted_content"] = _seal_item(item, request, author)
-        author.prefix.read(canonicalize_item(item))
+            item["encrypted_content"] = _seal_item(item, request, context)
+        context.prefix.read(canonicalize_item(item))
         finished.append(item)
     return finished
 
 
-def _keep_possible(drafts: Sequence[Item], request: ValidRequest) -> list[Item]:
-    """Leave out reasoning without effort and calls that are not allowed."""
-    possible = [draft for draft in drafts if request.configuration.may_call(draft)]
-    spoke = any(draft["type"] == "message" for draft in possible)
-    if len(possible) < len(drafts) and not spoke:
-        possible.append(build_message("I may not call that tool here."))
-    return [
-        draft for draft in possible if request.reasons or draft["type"] != "reasoning"
-    ]
+def _drop_impossible(drafts: Sequence[Item], request: ValidRequest) -> list[Item]:
+    """Leave out calls that are not allowed, and reasoning of a model that does not think.
+
+    A message says so if nothing else would be said.
+    """
+    allowed = [draft for draft in drafts if request.configuration.may_call(draft)]
+    has_message = any(draft["type"] == "message" for draft in allowed)
+    if len(allowed) < len(drafts) and not has_message:
+        allowed.append(build_message("I may not call that tool here."))
+    if request.reasons:
+        return allowed
+    return [draft for draft in allowed if draft["type"] != "reasoning"]
 
 
 def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
-    """Fill the words that a draft leaves open."""
+    """Return a value with its placeholders replaced, at every depth."""
     if isinstance(value, str):
         return Template(value).safe_substitute(words) if "$" in value else value
     if isinstance(value, list):
         return [fill_placeholders(inner, words) for inner in value]
-    if isinstance(value, dict):
-        filled = {
-            name: fill_placeholders(inner, words) for name, inner in value.items()
-        }
-        if value.get("annotations"):
-            filled["annotations"] = [
-                _moved_annotation(annotation, value["text"], words)
-                for annotation in filled["annotations"]
-            ]
-        return filled
-    return value
+    if not isinstance(value, dict):
+        return value
+    filled = {name: fill_placeholders(inner, words) for name, inner in value.items()}
+    if value.get("annotations"):
+        filled["annotations"] = _moved_annotations(
+            filled["annotations"], value["text"], words
+        )
+    return filled
 
 
 _POSITIONS = ("start_index", "end_index", "index")
-"""The fields of an annotation that are places in its text."""
+"""The fields of an annotation that are positions in its text."""
 
 
-def _moved_annotation(annotation: Item, draft: str, words: Mapping[str, str]) -> Item:
-    """Return an annotation of a draft's text at its place in the filled text."""
-    moved = dict(annotation)
-    for field in _POSITIONS:
-        if field in moved:
-            moved[field] = len(fill_placeholders(draft[: moved[field]], words))
-    return moved
+def _moved_annotations(
+    annotations: Sequence[Item], draft: str, words: Mapping[str, str]
+) -> list[Item]:
+    """Return the annotations of a draft with their positions in the filled text."""
+    moved_annotations: list[Item] = []
+    for annotation in annotations:
+        moved = dict(annotation)
+        for field in _POSITIONS:
+            if field in moved:
+                text_before = draft[: moved[field]]
+                moved[field] = len(fill_placeholders(text_before, words))
+        moved_annotations.append(moved)
+    return moved_annotations
 
 
 def _find_partner(items: Sequence[Item], index: int) -> int:
-    """Return the place of what a reasoning led to, or of the reasoning before."""
+    """Return the index of what reasoning led to, or of the reasoning that led here."""
     if items[index]["type"] == "reasoning":
-        later = range(index + 1, len(items))
-        led_to = (
-            position for position in later if items[position]["type"] != "reasoning"
-        )
-        return next(led_to, NO_PARTNER)
-    after_reasoning = index and items[index - 1]["type"] == "reasoning"
-    return index - 1 if after_reasoning else NO_PARTNER
+        for later in range(index + 1, len(items)):
+            if items[later]["type"] != "reasoning":
+                return later
+        return NO_PARTNER
+    if index > 0 and items[index - 1]["type"] == "reasoning":
+        return index - 1
+    return NO_PARTNER
 
 
-def _finish_item(draft: Item, place: ItemPlace, request: ValidRequest) -> Item:
+def _finish_item(draft: Item, position: ItemPosition, request: ValidRequest) -> Item:
+    """Return an item with the fields that the API gives to items of its type."""
     kind = draft["type"]
-    item: Item = {"id": place.id(PREFIXES[kind]), **draft}
-    if kind not in STATELESS:
+    item: Item = {"id": position.id(PREFIXES[kind]), **draft}
+    if kind not in TYPES_WITHOUT_STATUS:
         item.setdefault("status", "completed")
     if kind in ("function_call", "custom_tool_call"):
-        item.setdefault("call_id", make_call_id(place.response, place.index))
+        item.setdefault("call_id", make_call_id(position.response, position.index))
         namespace = request.configuration.namespace_of(item, request.model)
-        item |= {"namespace": namespace} if namespace else {}
-    if kind == "message" and request.model.series >= FIRST_PHASE_VERSION:
+        if namespace:
+            item["namespace"] = namespace
+    if kind == "message" and request.model.series >= FIRST_SERIES_WITH_PHASES:
         item.setdefault("phase", "final_answer")
     if kind == "reasoning" and not request.wants_summary:
         item["summary"] = []
@@ -300,8 +313,9 @@ def _finish_item(draft: Item, place: ItemPlace, request: ValidRequest) -> Item:
 
 
 def _drop_unrequested(item: Item, request: ValidRequest) -> Item:
-    wish, field = INCLUDE_FIELDS.get(item["type"], ("", ""))
-    if not field or wish in (request.body.get("include") or []):
+    """Return an item without the field that only ``include`` gives."""
+    include, field = INCLUDE_FIELDS.get(item["type"], ("", ""))
+    if not field or include in (request.body.get("include") or []):
         return item
     if "action" in item:
         action = {key: value for key, value in item["action"].items() if key != field}
@@ -309,16 +323,16 @@ def _drop_unrequested(item: Item, request: ValidRequest) -> Item:
     return {**item, field: None}
 
 
-def _seal_item(item: Item, request: ValidRequest, author: SealContext) -> str:
-    compacts = item["type"] == "compaction"
-    return seal_content(
-        Seal(
-            item=item["id"],
-            organisation=author.organization,
-            family=request.model.family,
-            prefix=author.prefix.digest(),
-            end_user=request.body.get("safety_identifier"),
-            tokens=REASONING_TOKENS if compacts else request.reasoning_tokens,
-            tools=request.configuration.appended if compacts else (),
-        )
+def _seal_item(item: Item, request: ValidRequest, context: SealContext) -> str:
+    """Return the encrypted content of reasoning or of a compaction."""
+    is_compaction = item["type"] == "compaction"
+    seal = Seal(
+        item=item["id"],
+        organization=context.organization,
+        family=request.model.family,
+        prefix=context.prefix.digest(),
+        end_user=request.body.get("safety_identifier"),
+        tokens=REASONING_TOKENS if is_compaction else request.reasoning_tokens,
+        tools=request.configuration.appended if is_compaction else (),
     )
+    return seal_content(seal)

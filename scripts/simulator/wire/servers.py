@@ -1,29 +1,36 @@
-"""How other servers of the API stream: an answer of OpenAI's in their form.
+"""The streams of other servers of the API, made from OpenAI's.
 
-What is special about each: docs/servers.md.
+docs/servers.md tells about each server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Event = dict[str, Any]
-Retelling = Callable[[Sequence[Event]], Iterator[Event]]
+StreamImitation = Callable[[Sequence[Event]], Iterator[Event]]
+KINDS = {
+    "response.output_item.added": "added",
+    "response.output_item.done": "done",
+    "response.completed": "end",
+}
 
 
-def retell(events: Sequence[Event], server: str) -> list[Event]:
-    """Return the events as this server sends them; all others send them as they are."""
-    retelling = RETELLINGS.get(server)
-    return list(retelling(events)) if retelling else list(events)
+def imitate_server(events: Sequence[Event], server: str) -> list[Event]:
+    """Return OpenAI's events as a server sends them; unknown servers change nothing."""
+    if server not in IMITATIONS:
+        return list(events)
+    return list(IMITATIONS[server](events))
 
 
 def _kind(event: Event) -> str:
-    """Return what an event is about: ``added``, ``done``, another end, or a part."""
-    known = {
-        "response.output_item.added": "added",
-        "response.output_item.done": "done",
-        "response.completed": "end",
-    }
-    return known.get(event["type"], "part" if "item_id" in event else "other")
+    """Return what an event belongs to.
+
+    ``added`` and ``done`` are the beginning and the end of an item, ``part`` what comes
+    between them, ``end`` the end of the response; the rest is ``other``.
+    """
+    if event["type"] in KINDS:
+        return KINDS[event["type"]]
+    return "part" if "item_id" in event else "other"
 
 
 def _without(event: Mapping[str, Any], *keys: str) -> Event:
@@ -35,42 +42,46 @@ def _is_call(item: Event) -> bool:
 
 
 def _with_other_id(item: Event) -> Event:
-    """Return an item with an id that no event before had; a call keeps its own."""
+    """Return an item with an id that no earlier event had; a call keeps its own."""
     return item if _is_call(item) else {**item, "id": f"{item['id']}0"}
 
 
 def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
+    """Return the last event with every item of its response changed."""
     response = event["response"]
     output = [change(item) for item in response["output"]]
     return {**event, "response": {**response, "output": output}}
 
 
 def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
-    """No numbers at all; a call has no id, and its parts name its `call_id`."""
+    """No indexes at all; a call has no id, and its deltas carry its `call_id`."""
     call_ids: dict[str, str] = {}
 
-    def named(item: Event) -> Event:
+    def without_call_id(item: Event) -> Event:
         return _without(item, "id") if _is_call(item) else item
 
     for event in events:
-        bare = _without(event, "output_index", "sequence_number", "content_index")
+        plain = _without(event, "output_index", "sequence_number", "content_index")
         kind = _kind(event)
         if kind in ("added", "done"):
             item = event["item"]
             if _is_call(item):
                 call_ids[item["id"]] = item["call_id"]
-            yield {**bare, "item": named(item)}
+            yield {**plain, "item": without_call_id(item)}
         elif kind == "end":
-            yield _with_output(bare, named)
+            yield _with_output(plain, without_call_id)
         elif kind == "other":
-            yield bare
+            yield plain
         elif event["type"] != "response.function_call_arguments.done":
-            name = event["item_id"]
-            yield {**bare, "item_id": call_ids.get(name, name)}
+            item_id = event["item_id"]
+            yield {**plain, "item_id": call_ids.get(item_id, item_id)}
 
 
 def _gpt_oss(events: Sequence[Event]) -> Iterator[Event]:
-    """Announced one too low, ended right; a call comes whole, at the next place."""
+    """Items begin at an index that is one too low, and end at the right one.
+
+    A call comes as one event, at an index that is one too high.
+    """
     calls: set[str] = set()
     for event in events:
         kind = _kind(event)
@@ -87,27 +98,32 @@ def _gpt_oss(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _ogx(events: Sequence[Event]) -> Iterator[Event]:
-    """All that begins or grows has the place 0; reasoning ends at the end."""
-    reasoning_ends: list[Event] = []
+    """Beginnings and deltas have the index 0; reasoning is done when the response is."""
+    delayed: list[Event] = []
     for event in events:
         kind = _kind(event)
         if kind == "done" and event["item"]["type"] == "reasoning":
-            reasoning_ends.append(event)
+            delayed.append(event)
             continue
         if kind == "end":
-            yield from reasoning_ends
-        yield {**event, "output_index": 0} if kind in ("added", "part") else event
+            yield from delayed
+        if kind in ("added", "part"):
+            yield {**event, "output_index": 0}
+        else:
+            yield event
 
 
 def _hugging_face(events: Sequence[Event]) -> Iterator[Event]:
-    """Texts are announced at 0 and grow at their places."""
+    """Items other than calls begin at index 0; their deltas have the right index."""
     for event in events:
-        is_text = _kind(event) == "added" and not _is_call(event["item"])
-        yield {**event, "output_index": 0} if is_text else event
+        if _kind(event) == "added" and not _is_call(event["item"]):
+            yield {**event, "output_index": 0}
+        else:
+            yield event
 
 
 def _litellm(events: Sequence[Event]) -> Iterator[Event]:
-    """Another id at each event of a text; that of the place is right."""
+    """Each event of a text has another id; the index is right."""
     for number, event in enumerate(events):
         kind = _kind(event)
         if kind == "part" and "output_text" in event["type"]:
@@ -121,43 +137,42 @@ def _litellm(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _bedrock(events: Sequence[Event]) -> Iterator[Event]:
-    """Text grows as part 1 and ends as part 0; calls are numbered in each response.
+    """Deltas of a text belong to part 1, its end to part 0; call ids repeat.
 
     Source: recordings of Bedrock's gpt-oss (pydantic-ai, ruby_llm): `content_index` 1
     for the text at `content[0]`, `call_0` in every response.
     """
     numbers: dict[str, str] = {}
 
-    def renumber(item: Event) -> Event:
+    def with_number(item: Event) -> Event:
         if not _is_call(item):
             return item
-        own = item["call_id"]
-        number = numbers.setdefault(own, f"call_{len(numbers)}")
+        number = numbers.setdefault(item["call_id"], f"call_{len(numbers)}")
         return {**item, "call_id": number}
 
     for event in events:
         if "content_index" in event and "item_id" in event:
             yield {**event, "content_index": event["content_index"] + 1}
         elif _kind(event) in ("added", "done"):
-            yield {**event, "item": renumber(event["item"])}
+            yield {**event, "item": with_number(event["item"])}
         elif _kind(event) == "end":
-            yield _with_output(event, renumber)
+            yield _with_output(event, with_number)
         else:
             yield event
 
 
 def _older_vllm(events: Sequence[Event]) -> Iterator[Event]:
-    """Each delta of a text has a part number of its own (reports: vllm 35184)."""
-    count = 0
+    """Each delta of a text has another `content_index` (reports: vllm 35184)."""
+    delta_count = 0
     for event in events:
         if event["type"] == "response.output_text.delta":
-            yield {**event, "content_index": count}
-            count += 1
+            yield {**event, "content_index": delta_count}
+            delta_count += 1
         else:
             yield event
 
 
-RETELLINGS: Mapping[str, Retelling] = {
+IMITATIONS: Mapping[str, StreamImitation] = {
     "llama.cpp": _llama_cpp,
     "gpt-oss": _gpt_oss,
     "ogx": _ogx,

@@ -7,7 +7,7 @@ import pytest
 from simulator.scenarios.mcp import MCP_SCENARIOS
 from simulator.transcripts import (
     NOT_STORED,
-    build_client_answers,
+    build_client_items,
     play_scenario,
     strip_item,
 )
@@ -175,7 +175,7 @@ async def test_an_approval_decides_about_the_call(
     said = {"role": "user", "content": "sim:mcp-approval"}
     first = await client.ask([said], tools=[CLOCKS])
     output = first.body["output"]
-    answers = [{**item, "approve": approve} for item in build_client_answers(output)]
+    answers = [{**item, "approve": approve} for item in build_client_items(output)]
     sent = [strip_item(item) for item in output]
     second = await client.ask([said, *sent, *answers], tools=[CLOCKS])
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from simulator import Simulator
 from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
-from simulator.transcripts import fit_call
+from simulator.transcripts import make_call_valid
 from upstream.package_types import check_event, unknown_fields
 from upstream.simulated import Client
 
@@ -58,13 +58,15 @@ async def run_of(client: Client, scenario: str) -> list[list[dict[str, Any]]]:
         if not calls:
             break
         items += [
-            fit_call({k: v for k, v in item.items() if k not in ("id", "status")})
+            make_call_valid(
+                {k: v for k, v in item.items() if k not in ("id", "status")}
+            )
             for item in last["output"]
         ]
         items += [
             {
                 "type": f"{item['type']}_output",
-                "call_id": fit_call(item)["call_id"],
+                "call_id": make_call_valid(item)["call_id"],
                 "output": "rain",
             }
             for item in calls
