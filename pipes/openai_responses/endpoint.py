@@ -109,7 +109,7 @@ class Endpoint:
     def reasoning_scope_id(self) -> str:
         """Return an id of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's.
+        Keys of one organization can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return hex_digest(identity)[:16]

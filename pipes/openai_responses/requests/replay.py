@@ -1,7 +1,7 @@
 """Output items of earlier responses, as they are sent again.
 
 The API refuses or silently drops encrypted reasoning of another model family, server or
-organisation, so the origin of an item is stored with it
+organization, so the origin of an item is stored with it
 (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
 
 What the model produced stays byte for byte, without ids, which the API would look up
