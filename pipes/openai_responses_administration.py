@@ -873,7 +873,7 @@ class Endpoint:
     def reasoning_scope_id(self) -> str:
         """Return an id of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's.
+        Keys of one organization can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return hex_digest(identity)[:16]
@@ -3836,27 +3836,38 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# owui_administration.host
+# owui_host.lookup
 #
-# The only module of this filter that uses `open_webui`.
+# The only module that imports `open_webui`.
 #
-# Its names are looked up here, when they are used: the filter still loads if an older
-# host lacks one.
+# Names are looked up when they are used. If an older host lacks one, whoever needed it
+# gets a message, and the plugin still loads.
 # --------------------------------------------------------------------------------------
 
 
-class HostTooOld(RuntimeError):
-    """This Open WebUI lacks what the filter needs."""
+class HostTooOld(InvalidRequest):
+    """This Open WebUI lacks a name that the plugin needs."""
 
 
-def _host_name(module: str, name: str) -> Any:
+def host_name(module: str, name: str) -> Any:
+    """Return a name of a module in `open_webui`; raises HostTooOld without one."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
         raise HostTooOld(
-            f"This Open WebUI has no {module}.{name}, which the filter needs. An "
-            "administrator has to update Open WebUI."
+            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
+            "this plugin needs. An administrator has to update the plugin or Open "
+            "WebUI."
         ) from None
+
+
+# --------------------------------------------------------------------------------------
+# owui_administration.host
+#
+# What only the filter uses of Open WebUI.
+#
+# Each function raises HostTooOld if the host lacks a name that it needs.
+# --------------------------------------------------------------------------------------
 
 
 async def user_groups(user_id: str) -> set[str]:
@@ -3864,7 +3875,7 @@ async def user_groups(user_id: str) -> set[str]:
 
     Open WebUI has groups inside of groups from 0.12 on.
     """
-    read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    read_groups = host_name("models.groups", "Groups").get_groups_by_member_id
     # 0.11.4 has no such parameter.
     if "include_inherited" in signature(read_groups).parameters:
         groups = await read_groups(user_id, include_inherited=True)
@@ -3875,14 +3886,14 @@ async def user_groups(user_id: str) -> set[str]:
 
 async def has_group(name: str) -> bool:
     """Say whether a group has this id or name."""
-    groups = _host_name("models.groups", "Groups")
+    groups = host_name("models.groups", "Groups")
     by_id = await groups.get_group_by_id(name)
     return bool(by_id or await groups.get_group_by_name(name))
 
 
 async def has_user(name: str) -> bool:
     """Say whether a user has this id or address."""
-    users = _host_name("models.users", "Users")
+    users = host_name("models.users", "Users")
     by_id = await users.get_user_by_id(name)
     return bool(by_id or await users.get_user_by_email(name))
 
@@ -3893,8 +3904,8 @@ async def chosen_models(keys: Sequence[str]) -> set[str]:
     For a model of the workspace also the one it is made of, which the pipe is asked for.
     A setting that the host does not have chooses nothing.
     """
-    config = _host_name("models.config", "Config")
-    models = _host_name("models.models", "Models")
+    config = host_name("models.config", "Config")
+    models = host_name("models.models", "Models")
     chosen: set[str] = set()
     for key in keys:
         model_id = await config.get(key, "")
@@ -3914,10 +3925,10 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
     Each comes with its values, or a list of them. `{schema}` stands in front of the
     names of tables. Raises exceptions of SQLAlchemy.
     """
-    schema = _host_name("env", "DATABASE_SCHEMA")
+    schema = host_name("env", "DATABASE_SCHEMA")
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
-    open_session = _host_name("internal.db", "get_async_db")
+    open_session = host_name("internal.db", "get_async_db")
     rows: list[Sequence[object]] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
@@ -3930,9 +3941,9 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
 def exports_telemetry() -> bool:
     """Say whether the host exports spans or metrics; an older one says nothing."""
     try:
-        traces = _host_name("env", "ENABLE_OTEL_TRACES")
-        metrics = _host_name("env", "ENABLE_OTEL_METRICS")
-        return bool(_host_name("env", "ENABLE_OTEL") and (traces or metrics))
+        traces = host_name("env", "ENABLE_OTEL_TRACES")
+        metrics = host_name("env", "ENABLE_OTEL_METRICS")
+        return bool(host_name("env", "ENABLE_OTEL") and (traces or metrics))
     except HostTooOld:
         return False
 

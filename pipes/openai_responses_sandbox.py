@@ -52,7 +52,7 @@ from pathlib import Path
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Thread
-from typing import Any, IO, NamedTuple, Protocol, TypeVar
+from typing import Any, IO, Literal, NamedTuple, Protocol, TypeVar
 from zipfile import BadZipFile, ZipFile
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -257,6 +257,299 @@ def as_list(value: object) -> list[Any]:
 def as_text(value: object) -> str:
     """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.errors
+#
+# The exceptions of this package, and the API's own error.
+#
+# ResponsesError
+#  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
+#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server or the run took too long
+#  ├─ ResponseLost           a background response whose rest cannot be had
+#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ UnreadableAnswer       an answer that is not what the API sends
+#  ├─ AnswerTooLarge         an answer that is not read on
+#  └─ MalformedEvent         one event of a stream that cannot be read
+#
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
+# --------------------------------------------------------------------------------------
+
+
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
+
+
+class ApiError(NamedTuple):
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
+
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
+    """
+
+    code: str | None = None
+    type: str | None = None
+    param: str | None = None
+    message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
+
+    @property
+    def text(self) -> str:
+        """The place and the words."""
+        return f"{self.param} {self.message}"
+
+    @property
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
+
+class Failure(NamedTuple):
+    """A failure before the first event.
+
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
+    """
+
+    status: int | None = None
+    error: ApiError = ApiError()
+    retry_after: float | None = None
+    should_retry: bool | None = None
+
+
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
+class ResponsesError(Exception):
+    """What this package raises on purpose."""
+
+    failure: Failure | None = None
+    """Why the request may be sent again; None if it may not."""
+    is_final = False
+    """Whether nothing more of the response is read."""
+    was_sent = False
+    """Whether the server may be working on the request."""
+    status = 0
+    """That of HTTP, if there was an answer."""
+
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
+
+class InvalidRequest(ResponsesError):
+    """A request that is not sent."""
+
+
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
+
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
+    failure = Failure()
+
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
+        """Note whether the server may have got the request."""
+        super().__init__(sentence, fault)
+        self.was_sent = was_sent
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """A time limit of the run was exceeded."""
+
+    was_sent = True
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+        self.is_final = kind == "total_timeout"
+        self.failure = None if self.is_final else Failure()
+
+
+class ResponseLost(ResponsesError):
+    """A background response that can no longer be read."""
+
+
+class UnreadableAnswer(ResponsesError):
+    """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    is_final = True
+
+    def __init__(self) -> None:
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more data than is accepted.")
+
+
+class MalformedEvent(ResponsesError):
+    """An event of a stream cannot be read; the answer is asked for in one piece."""
+
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+
+
+class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
+        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
+        super().__init__(sentence, fault)
+        self.failure: Failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
+        self.request_id = request_id
+
+
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, a response, or either form of the event.
+
+    A gateway may hold the API's own body as a text.
+    """
+    # Bodies and the live event nest the error, the documented event is flat.
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
+        wire = wire["error"]
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        fields = _read_detail(fields["detail"])
+    message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
+    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+        if inner is not None:
+            return inner._replace(is_relayed=True)
+    return ApiError(
+        code=_read_code(fields.get("code")),
+        type=as_text(fields.get("type")) or None,
+        param=as_text(fields.get("param")) or None,
+        message=f"{message} {raw}".strip(),
+        notice=_read_notice(fields.get("misalignment")),
+    )
+
+
+def _read_code(code: object) -> str | None:
+    """Return the code of an error; gateways send an HTTP status as a number."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return str(code)
+    return as_text(code) or None
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    """Return the notice in the `misalignment` of an error, an empty one without it."""
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    """Return words and place of what FastAPI's servers found, the most exact row.
+
+    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
+    a value could have has a row, and names of types are in between.
+    """
+    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
+    location = as_list(most_exact.get("loc"))
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
+    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    return {"message": most_exact.get("msg"), "param": path[1:]}
+
+
+_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
+
+
+def _length_of_location(row: Mapping[str, Any]) -> int:
+    return len(as_list(row.get("loc")))
+
+
+def _inner_error(text: str) -> ApiError | None:
+    """Return the error of a body inside of a text, None if there is none."""
+    begin = text.find("{", 0, _MAX_PREFIX)
+    try:
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(body).get("error")
+    if not isinstance(inner, Mapping):
+        return None
+    error = read_api_error(inner)
+    return error if error.message else None
+
+
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
+"""Characters of a text in which a body is looked for."""
 
 
 # --------------------------------------------------------------------------------------
@@ -2437,9 +2730,8 @@ class SandboxTools:
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
-        self._workspaces: Workspaces = WorkspacePool()
-        if workspaces is not None:
-            self._workspaces = workspaces
+        self._workspaces: Workspaces
+        self._workspaces = WorkspacePool() if workspaces is None else workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
@@ -2457,6 +2749,11 @@ class SandboxTools:
             _build_sandbox_spec(name, about.format(self._packages), properties)
             for name, (about, properties) in _TOOLS.items()
         ]
+
+    @property
+    def max_file_bytes(self) -> int:
+        """The largest file that a workspace can receive."""
+        return self._limits.file
 
     def has_workspace(self, key: WorkspaceKey) -> bool:
         """Say whether a chat still has its workspace."""
@@ -2656,82 +2953,143 @@ def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
 
 
 # --------------------------------------------------------------------------------------
-# owui_sandbox.host
+# owui_host.lookup
 #
-# The only module of this tool that uses `open_webui`.
+# The only module that imports `open_webui`.
 #
-# Its names are looked up here, when they are used: the tool still loads if an older host
-# lacks one.
+# Names are looked up when they are used. If an older host lacks one, whoever needed it
+# gets a message, and the plugin still loads.
 # --------------------------------------------------------------------------------------
 
 
-class HostLacks(RuntimeError):
-    """This Open WebUI lacks what the tool needs."""
+class HostTooOld(InvalidRequest):
+    """This Open WebUI lacks a name that the plugin needs."""
 
 
-class SandboxUpload(NamedTuple):
-    """A file to store for a person."""
+def host_name(module: str, name: str) -> Any:
+    """Return a name of a module in `open_webui`; raises HostTooOld without one."""
+    try:
+        return getattr(import_module(f"open_webui.{module}"), name)
+    except (ImportError, AttributeError):
+        raise HostTooOld(
+            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
+            "this plugin needs. An administrator has to update the plugin or Open "
+            "WebUI."
+        ) from None
+
+
+# --------------------------------------------------------------------------------------
+# owui_host.users
+#
+# The users of Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class HostUser(Protocol):
+    """The host's model of a user, which its functions need whole."""
+
+    id: str
+    role: str
+
+
+async def user_model(user_id: str) -> HostUser | None:
+    """Return a user, or None for somebody whom the host does not know."""
+    user: HostUser | None
+    user = await host_name("models.users", "Users").get_user_by_id(user_id)
+    return user
+
+
+# --------------------------------------------------------------------------------------
+# owui_host.files
+#
+# The files that Open WebUI stores: read with a user's rights, stored for a user.
+#
+# Each function raises HostTooOld if the host lacks a name that it needs.
+# --------------------------------------------------------------------------------------
+
+
+class StoredFile(NamedTuple):
+    """A file that the host stores; the `path` is for its storage."""
+
+    path: str
+    name: str
+    media_type: str
+    size: int
+    """In bytes; 0 if the host does not say."""
+
+
+class NewFile(NamedTuple):
+    """A file to store."""
 
     name: str
     media_type: str
     content: bytes
 
 
-def data_folder() -> Path:
-    """Return the folder in which the server keeps its data; raises HostLacks."""
-    return Path(_look_up("env", "DATA_DIR"))
+async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
+    """Return a stored file that `user` may read by the host's rules, or None.
 
-
-async def read_user_file(file_id: str, user_id: str) -> bytes | None:
-    """Return a stored file that the user may read by the host's rules, or None.
-
-    Raises HostLacks.
+    Administrators may read all files, as in `get_file_content_by_id` of the host
+    (routers/files.py, 0.12.4).
     """
-    row = await _look_up("models.files", "Files").get_file_by_id(file_id)
-    user = await _look_up("models.users", "Users").get_user_by_id(user_id)
+    row = await host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
-    if row.user_id != user.id:
-        may_read = _look_up("utils.access_control.files", "has_access_to_file")
+    if row.user_id != user.id and user.role != "admin":
+        may_read = host_name("utils.access_control.files", "has_access_to_file")
         if not await may_read(file_id, "read", user):
             return None
-    storage = _look_up("storage.provider", "Storage")
+    facts = as_mapping(row.meta)
+    return StoredFile(
+        path=row.path,
+        name=str(row.filename or ""),
+        media_type=str(facts.get("content_type") or ""),
+        size=int(facts.get("size") or 0),
+    )
+
+
+_WHOLE = -1
+"""As many bytes as there are, for `read` of an open file."""
+
+_Made = TypeVar("_Made")
+
+
+async def read_file(
+    file: StoredFile | None, make: Callable[[bytes], _Made], most_bytes: int = _WHOLE
+) -> _Made | None:
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
+
+    Of a longer file it gets the first `most_bytes`. Both run on a thread, because the
+    file may be large and its storage remote. The storages of the host raise an OSError
+    or a RuntimeError.
+    """
+    if file is None:
+        return None
+    storage = host_name("storage.provider", "Storage")
+
+    def read() -> _Made:
+        with Path(storage.get_file(file.path)).open("rb") as stored:
+            content = stored.read(most_bytes)
+        return make(content)
+
     try:
-        path = await asyncio.to_thread(storage.get_file, row.path)
-        return await asyncio.to_thread(Path(path).read_bytes)
+        return await asyncio.to_thread(read)
     except (OSError, RuntimeError):
         return None
 
 
-async def find_saved_message(
-    chat_id: str, message_id: str, user_id: str
-) -> dict[str, str]:
-    """Return `chat_id` and `message_id` if the user has this chat, else nothing.
-
-    Temporary chats, channels and plain API calls have no row. Raises HostLacks.
-    """
-    if not chat_id or not message_id:
-        return {}
-    chats = _look_up("models.chats", "Chats")
-    if await chats.get_chat_by_id_and_user_id(chat_id, user_id) is None:
-        return {}
-    return {"chat_id": chat_id, "message_id": message_id}
-
-
-async def store_for_user(
-    request: Any, file: SandboxUpload, message: Mapping[str, str], user_id: str
+async def store_file(
+    request: Any, file: NewFile, message: Mapping[str, str], user: HostUser
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
-    It is linked with the saved `message`, if there is one. None: the host does not
-    know the user, or refuses the file, for example for its size. Raises HostLacks.
+    The file is linked with the saved `message`, whose `chat_id` and `message_id` it
+    has; it is empty if there is none. None: the host refused the file, for example for
+    its size (docs/reference/open-webui.md, "Events and stored files").
     """
-    user = await _look_up("models.users", "Users").get_user_by_id(user_id)
-    if user is None:
-        return None
-    upload = _look_up("routers.files", "upload_file_handler")
-    refused = _look_up("routers.files", "HTTPException")
-    arriving = _look_up("routers.files", "UploadFile")(
+    upload = host_name("routers.files", "upload_file_handler")
+    refused = host_name("routers.files", "HTTPException")
+    arriving = host_name("routers.files", "UploadFile")(
         BytesIO(file.content),
         filename=file.name,
         headers={"content-type": file.media_type},
@@ -2743,17 +3101,45 @@ async def store_for_user(
     except refused:
         return None
     if message:
-        chats = _look_up("models.chats", "Chats")
+        chats = host_name("models.chats", "Chats")
         await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
-    kind = "image" if file.media_type.startswith("image/") else "file"
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
-        "type": kind,
+        "type": "image" if file.media_type.startswith("image/") else "file",
         "id": row.id,
         "url": str(url),
         "name": file.name,
         "content_type": file.media_type,
     }
+
+
+# --------------------------------------------------------------------------------------
+# owui_sandbox.host
+#
+# What only the sandbox uses of Open WebUI.
+#
+# Each function raises HostTooOld if the host lacks a name that it needs.
+# --------------------------------------------------------------------------------------
+
+
+def data_folder() -> Path:
+    """Return the folder in which the server keeps its data."""
+    return Path(host_name("env", "DATA_DIR"))
+
+
+async def find_saved_message(
+    chat_id: str, message_id: str, user_id: str
+) -> dict[str, str]:
+    """Return `chat_id` and `message_id` if the user has this chat, else nothing.
+
+    Temporary chats, channels and plain API calls have no row.
+    """
+    if not chat_id or not message_id:
+        return {}
+    chats = host_name("models.chats", "Chats")
+    if await chats.get_chat_by_id_and_user_id(chat_id, user_id) is None:
+        return {}
+    return {"chat_id": chat_id, "message_id": message_id}
 
 
 async def add_to_message(
@@ -2762,24 +3148,16 @@ async def add_to_message(
     """Put files below a saved message; return all files that it has then.
 
     Open WebUI 0.12.4 does so for its own pictures (tools/builtin.py, generate_image):
-    the page replaces a message's files by those of an event. Raises HostLacks.
+    the page replaces a message's files by those of an event.
     """
     if not message:
         return entries
-    chats = _look_up("models.chats", "Chats")
+    chats = host_name("models.chats", "Chats")
     stored: list[dict[str, Any]] | None
     stored = await chats.add_message_files_by_id_and_message_id(
         message["chat_id"], message["message_id"], entries
     )
     return stored or entries
-
-
-def _look_up(module: str, name: str) -> Any:
-    """Return a name of the host; raises HostLacks if it does not exist."""
-    try:
-        return getattr(import_module(f"open_webui.{module}"), name)
-    except (ImportError, AttributeError):
-        raise HostLacks(f"This Open WebUI has no {module}.{name}.") from None
 
 
 # --------------------------------------------------------------------------------------
@@ -2848,20 +3226,37 @@ async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str
     """Put the attached files into the workspace, each once; return what failed."""
     notes: list[str] = []
     for file in call.attached:
-        read = partial(_read_attached_file, file.id, call.user_id)
+        read = partial(
+            _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
+        )
         received = await sandbox.receive(call.key, file.id, file.name, read)
         if received.failed:
             notes.append(f"{file.name} is not in the workspace. {received.text}")
     return notes
 
 
-async def _read_attached_file(file_id: str, user_id: str) -> bytes | str:
+async def _read_attached_file(
+    file_id: str, user_id: str, max_bytes: int
+) -> bytes | str:
     """Return the content of a file, or why there is none."""
     try:
-        content = await read_user_file(file_id, user_id)
-    except HostLacks as missing:
+        stored = await readable_file(file_id, await user_model(user_id))
+        if stored is not None and stored.size > max_bytes:
+            return _too_large(max_bytes)
+        # The host may not know the size. One byte more tells that the file is longer.
+        content = await read_file(stored, bytes, max_bytes + 1)
+    except HostTooOld as missing:
         return str(missing)
-    return "It cannot be read." if content is None else content
+    if content is None:
+        return "It cannot be read."
+    if len(content) > max_bytes:
+        return _too_large(max_bytes)
+    return content
+
+
+def _too_large(max_bytes: int) -> str:
+    megabytes = max_bytes // MEBIBYTE
+    return f"It is larger than {megabytes} MB, the limit of a workspace."
 
 
 async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[str]:
@@ -2872,20 +3267,20 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
         return ["There is no page that could show files to the user."]
     try:
         return await _store_and_show(call, call.emit, files)
-    except HostLacks as missing:
+    except HostTooOld as missing:
         return [f"The user does not see the files. {missing}"]
 
 
 async def _store_and_show(
     call: SandboxCall, emit: EmitEvent, files: Iterable[SandboxFile]
 ) -> list[str]:
-    """Do so; return which files the host refused. Raises HostLacks."""
+    """Do so; return which files the host refused. Raises HostTooOld."""
+    user = await user_model(call.user_id)
     message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
     entries: list[dict[str, Any]] = []
     refused: list[str] = []
     for file in files:
-        upload = SandboxUpload(file.name, file.media_type, file.path.read_bytes())
-        entry = await store_for_user(call.request, upload, message, call.user_id)
+        entry = await _store_sandbox_file(call.request, file, message, user)
         if entry is None:
             refused.append(file.name)
         else:
@@ -2897,6 +3292,19 @@ async def _store_and_show(
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
     return []
+
+
+async def _store_sandbox_file(
+    request: Any,
+    file: SandboxFile,
+    message: Mapping[str, str],
+    user: HostUser | None,
+) -> dict[str, Any] | None:
+    """Return the entry of a stored file; None if the host refused it or has no user."""
+    if user is None:
+        return None
+    new_file = NewFile(file.name, file.media_type, file.path.read_bytes())
+    return await store_file(request, new_file, message, user)
 
 
 # --------------------------------------------------------------------------------------
@@ -3332,7 +3740,7 @@ class Tools:
         """Run a tool; return what the model reads."""
         try:
             sandbox = self._open_sandbox()
-        except HostLacks as missing:
+        except HostTooOld as missing:
             return f"Error: The sandbox does not run on this server: {missing}"
         if sandbox is None:
             return "Error: The sandbox does not run on this server: it needs Linux."
@@ -3352,7 +3760,7 @@ class Tools:
     def _open_sandbox(self) -> SandboxTools | None:
         """Return the sandbox of the valves; None where none can run.
 
-        Those of earlier valves stay for the calls that use them. Raises HostLacks.
+        Those of earlier valves stay for the calls that use them. Raises HostTooOld.
         """
         if sys.platform != "linux":
             return None
@@ -3368,7 +3776,7 @@ class Tools:
 
 
 def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
-    """Return a sandbox with these options; raises HostLacks."""
+    """Return a sandbox with these options; raises HostTooOld."""
     shared = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
     return SandboxTools(
         build_sandbox_limits(options, SandboxLimits().output),

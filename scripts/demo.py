@@ -19,9 +19,10 @@ from tempfile import TemporaryDirectory
 
 import release
 from demo_options import USUAL_PORT, build_demo_parser
+from demo_secrets import PASSWORD, demo_secrets
 from hosts.people.client import Json, OpenWebUIError
 from hosts.people.users import EVERYBODY_READS, User
-from hosts.servers.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
+from hosts.servers.offline import ADMIN_EMAIL, BootError, free_port
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.pipelines_server import PipelinesServer
 from hosts.setup.agent import FUNCTION_CALLING, connected, install_pipeline
@@ -71,8 +72,11 @@ async def demo(options: argparse.Namespace) -> int:
     async with AsyncExitStack() as running:
         upstream = await choose_upstream(running)
         print(upstream.message)
+        guards = demo_secrets(options.keep_data)
         server = OpenWebUI(
-            home=options.keep_data, port=options.port, env=upstream.environment
+            home=options.keep_data,
+            port=options.port,
+            env=upstream.environment | guards,
         )
         async with show_progress("Open WebUI boots"):
             await running.enter_async_context(server)
@@ -96,7 +100,7 @@ async def demo(options: argparse.Namespace) -> int:
         if options.tour and upstream.simulator:
             print("\nThe tour:")
             chat_id = await take_tour(admin, models[0])
-        print_login(server, chat_id)
+        print_login(server, guards[PASSWORD], chat_id)
         if upstream.simulator:
             print("\nWords to try in a chat:\n\n" + "\n".join(lines()))
             if options.agent:
@@ -190,11 +194,11 @@ def describe_pipelines_server() -> str:
     )
 
 
-def print_login(server: OpenWebUI, chat_id: str) -> None:
+def print_login(server: OpenWebUI, password: str, chat_id: str) -> None:
     """Print the address and the login."""
     address = f"{server.url}/c/{chat_id}" if chat_id else server.url
     print(f"\n    {address}")
-    print(f"    e-mail {ADMIN_EMAIL}, password {ADMIN_PASSWORD}")
+    print(f"    e-mail {ADMIN_EMAIL}, password {password}")
 
 
 async def serve(server: OpenWebUI) -> int:

@@ -20,6 +20,8 @@ from hosts.browser.admin_pages import IMPORT_ERROR, AdminPages
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.browser.valves_dialog import fill_valves
+from hosts.people.tabs import Tab
+from hosts.people.uploads import attach
 from hosts.people.users import EVERYBODY_READS
 from hosts.servers.offline import BootError, host_python
 from hosts.servers.open_webui import OpenWebUI
@@ -40,6 +42,9 @@ from tour import LAKE, install_lake
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs/pictures"
 MODEL = f"{PIPE_ID}.gpt-6.1-sol"
+AGENT_OF_PIPE = f"{PIPE_ID}.gpt5_function_calling"
+SUBAGENTS = "/api/v1/configs/subagents"
+SALES = b"product,revenue\nTea from the mountains,48200\nCoffee,24100\n"
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 340}
 MIDDLE = {"width": 1100, "height": 600}
@@ -104,6 +109,7 @@ async def make_pictures(folder: Path) -> None:
         await show_switches(studio)
         await show_user_valves(studio)
         await show_picture(studio, simulator)
+        await show_agent_of_pipe(studio, simulator)
         await show_agent(studio, simulator)
         # Open WebUI's own, behind the success of an import.
         errors = [error for error in chat.errors if not error.endswith(IMPORT_ERROR)]
@@ -184,6 +190,42 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
     await studio.take("picture", TALL)
+
+
+async def show_agent_of_pipe(studio: Studio, simulator: Simulator) -> None:
+    """Its task list while it works, its sub-agents, and a plot of an attached table."""
+    chat = studio.chat
+    admin = chat.user
+    subagents = await admin.call("GET", SUBAGENTS)
+    await admin.call("POST", SUBAGENTS, {**subagents, "ENABLE_SUBAGENTS": True})
+    simulator.default_scenario = "agent-crew,delay=300"
+    await chat.open_model(AGENT_OF_PIPE)
+    await chat.ask(
+        "In which month was the lake warmest, in 2025 and in 2026?", wait=False
+    )
+    await chat.answers.last.get_by_text("Both found August.").wait_for()
+    await chat.page.get_by_text("2 out of 3").first.wait_for()
+    await studio.take("agent-6-list", MIDDLE)
+    await chat.answers.last.get_by_text("4 rounds · 6 tool calls").wait_for()
+    await chat.answers.last.get_by_text("Explored").first.click()
+    await chat.answers.last.get_by_text("View Result from Sub-agent").last.click()
+    await chat.answers.last.get_by_text("Output", exact=True).wait_for()
+    await studio.take("agent-7-sub-agents", TALL)
+    simulator.default_scenario = "agent-data"
+    table = await attach(admin, "sales.csv", SALES, "text/csv")
+    files = [table | {"context": "full"}]  # this server has no embeddings
+    async with (
+        valves_changed(admin, PIPE_ID, ENABLE_CODE_INTERPRETER=True),
+        Tab(admin) as tab,
+    ):
+        question = "Which product earned the most? Plot it."
+        body = {"files": files}
+        turn = await tab.send(AGENT_OF_PIPE, question, files=files, body=body)
+    await chat.page.goto(f"{admin.url}/c/{turn.chat_id}")
+    await chat.answers.last.locator("img[src*='/files/']").nth(1).wait_for()
+    await chat.answers.last.get_by_text("Explored").last.click()
+    await chat.page.wait_for_timeout(500)
+    await studio.take("agent-8-data", TALL)
 
 
 async def show_agent(studio: Studio, simulator: Simulator) -> None:

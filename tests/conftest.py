@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from case_names import case_name
 from event_loops.idle_clock import IdleClockPolicy, forget_threads, skip_waiting
 from marking import begin_test
 from needs import MARKS, is_installed
@@ -46,7 +47,11 @@ ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_man
 LONG = ("hosts", "toolbox", "test_bench.py", "test_bundle_loads.py", "test_fuzz.py")
 SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
 """Set by scripts/verify.py: a failed installation must not hide tests."""
-FIXTURES = {"host_functions": "host", "shared_sandbox": "sandbox"}
+FIXTURES = {
+    "host_functions": "host",
+    "sandbox_tool": "sandbox",
+    "shared_sandbox": "sandbox",
+}
 """The marks of the tests that use a fixture."""
 
 
@@ -88,6 +93,11 @@ def _missing_need(item: pytest.Item) -> str:
             if not is_installed(need):
                 return need.name
     return ""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name the rows of tables that pytest would number."""
+    return case_name(val)
 
 
 def pytest_collection_finish() -> None:

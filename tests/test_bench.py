@@ -67,7 +67,7 @@ def test_failed_benchmark_is_reported(capfd: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("pipe", "verdict"), [(6.0, "met (1.50)"), (6.4, "MISSED (1.60)")]
+    ("pipe", "verdict"), [(3.6, "met (0.90)"), (4.0, "MISSED (1.00)")]
 )
 def test_stream_is_judged_round_by_round(pipe: float, verdict: str) -> None:
     """The machine slows down from round to round, the ratio stays."""
@@ -78,7 +78,7 @@ def test_stream_is_judged_round_by_round(pipe: float, verdict: str) -> None:
 
     result = stream.result(Pace("at once", "burst", 4000, 3), measured)
 
-    assert result.endswith(f"Goal: the pipe at most 1.5 x json.loads: {verdict}.")
+    assert result.endswith(f"Goal: the pipe at most 0.9 x json.loads: {verdict}.")
 
 
 def test_host_is_judged_round_by_round() -> None:

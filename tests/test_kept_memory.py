@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
+from agents.sample import SIMULATORS
 from calls.sample import USER, chat, valves_for
 from gpt5_agent.pipeline import Pipeline
 from measures.kept_memory import caches, deep_size, global_containers, kept_containers
@@ -124,6 +125,7 @@ async def pipeline(
 ) -> AsyncIterator[Pipeline]:
     """The agents."""
     monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", SIMULATORS)
     made = Pipeline()
     made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
     yield made

@@ -27,7 +27,7 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
-PIPE_CALL = {"shells", "owui_manifold.host", "owui_manifold.call"}
+PIPE_CALL = {"shells", "owui_host", "owui_manifold.host", "owui_manifold.call"}
 PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
 PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
 PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
@@ -60,16 +60,18 @@ ARROWS: dict[str, set[str]] = {
     "owui_manifold.prepare": PIPE_STORE | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
     "owui_manifold.call": {"owui_manifold.host", "shells", "strategies"} | API_RUN,
-    "owui_manifold.host": {"shells"} | CHAT | API_RUN,
+    "owui_manifold.host": {"shells", "owui_host"} | CHAT | API_RUN,
+    "owui_host": {"openai_responses"},
     "owui_controls": set(),
     "owui_administration": {
         "shells",
+        "owui_host",
         "openai_responses",
         "openai_responses.models",
         "openai_responses.transport",
     },
     "toolbox.sandbox": set(),
-    "owui_sandbox": {"shells", "toolbox.sandbox"},
+    "owui_sandbox": {"shells", "owui_host", "toolbox.sandbox"},
     "gpt5_agent": {"strategies", "shells", "gpt5_agent.shell", "gpt5_agent.terminal"}
     | CHAT
     | API_RUN,
@@ -95,11 +97,17 @@ IMPURE_MODULES = {
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
-HOST_MODULES = {
+HOST_MODULE = "owui_host.lookup"
+"""The only module that imports Open WebUI."""
+HOST_NAME_MODULES = {
+    HOST_MODULE,
+    "owui_host.files",
+    "owui_host.users",
     "owui_manifold.host.open_webui",
     "owui_administration.host",
     "owui_sandbox.host",
 }
+"""Those that look names up in it."""
 SESSION_MODULES = {
     "openai_responses.transport.connections",
     "gpt5_agent.shell.host_files",
@@ -205,9 +213,11 @@ def effects(source: Source) -> Iterator[str]:
 
 
 def host_imports(source: Source) -> Iterator[str]:
-    """Modules besides the two that may know Open WebUI."""
-    if "open_webui" in source.tops and source.name not in HOST_MODULES:
+    """Modules besides those that may know Open WebUI."""
+    if "open_webui" in source.tops and source.name != HOST_MODULE:
         yield f"{source.name} imports open_webui"
+    if "host_name" in source.names and source.name not in HOST_NAME_MODULES:
+        yield f"{source.name} looks up names of Open WebUI"
 
 
 def sessions(source: Source) -> Iterator[str]:
@@ -301,6 +311,11 @@ BROKEN = {
         "pipes/owui_manifold/call/valves.py",
         "import open_webui.config",
         "owui_manifold.call.valves imports open_webui",
+    ),
+    "the host's names looked up elsewhere": (
+        "pipes/owui_manifold/host/tools.py",
+        "from owui_host.lookup import host_name",
+        "owui_manifold.host.tools looks up names of Open WebUI",
     ),
     "a second connection": (
         "pipes/openai_responses/loop/run.py",

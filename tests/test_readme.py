@@ -1,5 +1,6 @@
 """The tables of docs/ say what the code says."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Literal
@@ -9,6 +10,8 @@ from pydantic import BaseModel, Field
 
 import readme
 from owui_manifold.call.valves import UserValves, Valves
+
+ROOT = Path(__file__).parents[1]
 
 
 class Sample(BaseModel):
@@ -67,6 +70,14 @@ def test_an_unknown_table_is_an_error() -> None:
 def test_every_page_is_current() -> None:
     """Every table is on a page, as the code says it."""
     assert readme.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/agent.md"])
+def test_pipelines_are_called_legacy(page: str) -> None:
+    """As their own project does: nobody should install them for the agents."""
+    words = " ".join((ROOT / page).read_text("utf-8").split())
+
+    assert re.search(r"Pipelines server.{0,120} its project calls (it )?legacy", words)
 
 
 def test_a_table_without_a_page_is_an_error(

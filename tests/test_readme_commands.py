@@ -53,7 +53,9 @@ def test_every_command_is_run_by_a_test() -> None:
     assert commands() == STARTED.keys() | ELSEWHERE.keys()
 
 
-@pytest.mark.parametrize("named", sorted(set(ELSEWHERE.values())))
+@pytest.mark.parametrize(
+    "named", sorted(set(ELSEWHERE.values())), ids=lambda named: named.split("/")[-1]
+)
 def test_the_named_test_is_there(named: str) -> None:
     """A renamed test would leave a command without one."""
     file, _, name = named.partition("::")

@@ -26,6 +26,8 @@ from releasing.contents import (
     MODELS,
     PIPE_ID,
     READABLE,
+    SANDBOX,
+    SANDBOX_ID,
     packed_name,
 )
 from releasing.download_page import PAGE, download_page
@@ -239,6 +241,7 @@ CONTRADICTIONS = {
     "code": (packed_name(PIPE_ID), "\ndel P", "\nX = 1\ndel P", "was changed or added"),
     "import": (FUNCTIONS, "del PACKED", "X, del PACKED", "to import is not"),
     "filter": (ADMINISTRATION, "del PACKED", "X, del PACKED", "to import is not"),
+    "tool": (SANDBOX, "del PACKED", "X, del PACKED", "to import is not"),
     "version": (FUNCTIONS, "version: 1.0.0", "version: 0.9", "several versions: 0.9"),
     "switch": (FUNCTIONS, '"openai_responses_effort"', '"x"', "name the switches"),
     "prefix": (MODELS, '"id": "openai_responses.', '"id": "other.', "is not one of"),
@@ -302,6 +305,19 @@ def test_pipe_finds_the_filter_for_administrators(
     assert one["id"] == ADMINISTRATION_ID
     assert f'ADMINISTRATION = "{one["id"]}"' in pipe
     assert one["content"] == files[packed_name(ADMINISTRATION_ID)]
+
+
+def test_sandbox_is_for_its_owner_alone(files: dict[str, str]) -> None:
+    """Whoever imports it decides who may run code: no access is granted."""
+    (tool,) = json.loads(files[SANDBOX])
+
+    assert tool == {
+        "id": SANDBOX_ID,
+        "name": "Sandbox",
+        "meta": {"description": tool["meta"]["description"]},
+        "content": files[packed_name(SANDBOX_ID)],
+    }
+    assert "Python and shell commands" in tool["meta"]["description"]
 
 
 def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ PAGE = (ROOT / "docs/reference/attacks.md").read_text()
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", PAGE)))
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", TESTS, ids=lambda name: name.removeprefix("tests/"))
 def test_named_test_exists(name: str) -> None:
     """So that each line of the page is shown by something."""
     path, _, function = name.partition("::")

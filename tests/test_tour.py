@@ -1,11 +1,14 @@
 """The words that the demo prints."""
 
+from contextlib import AsyncExitStack, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import demo
 import tour
+from gpt5_agent.pipeline import Pipeline
 from simulator.__main__ import main
 from simulator.options import NAMES
 from simulator.scenarios.catalog import ALL_SCENARIOS, SCENARIOS
@@ -30,6 +33,48 @@ def test_words_for_the_agents_are_scenarios() -> None:
     assert len(printed) == len(tour.AGENT_WORDS)
     for word in tour.AGENT_WORDS:
         assert word.word.partition(",")[0] in SCENARIOS
+
+
+class AgentServer:
+    """A Pipelines server that is there at once, with its two models."""
+
+    def __init__(self, env: object = None) -> None:
+        """Need no process."""
+
+    async def __aenter__(self) -> "AgentServer":
+        """Start nothing."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End nothing."""
+
+    async def models(self) -> list[dict[str, str]]:
+        """The models, by the names that the pipeline gives them."""
+        return Pipeline().pipelines()
+
+
+@pytest.mark.parametrize("checkout", ["", "/srv/pipelines"])
+@pytest.mark.asyncio
+async def test_demo_says_which_models_run_on_which_server(
+    checkout: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stand-in is called so."""
+
+    async def install(_server: object, _valves: object) -> None:
+        """Install nothing."""
+
+    monkeypatch.setenv("PIPELINES_SERVER", checkout)
+    monkeypatch.setattr(demo, "PipelinesServer", AgentServer)
+    monkeypatch.setattr(demo, "install_pipeline", install)
+    monkeypatch.setattr(demo, "connected", lambda *_: nullcontext())
+    admin: Any = None
+
+    async with AsyncExitStack() as running:
+        await demo.start_agents(running, admin, demo.Upstream("", {}))
+
+    printed = capsys.readouterr().out
+    assert "the models GPT-5 Function Calling and GPT-5 ReAct." in printed
+    assert (f"in {checkout}." if checkout else "a stand-in of the") in printed
 
 
 def test_the_simulator_lists_what_it_can_do(

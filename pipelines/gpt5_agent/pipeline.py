@@ -27,16 +27,12 @@ from gpt5_agent.shell.inlet import (
     read_caller,
     read_inlet_context,
 )
-from gpt5_agent.shell.json_valves import (
-    ExpertReading,
-    find_valve_problems,
-    read_expert_settings,
-)
+from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
-from gpt5_agent.shell.server_access import UsableValves, usable_valves
+from gpt5_agent.shell.server_access import usable_secrets, usable_settings
 from gpt5_agent.shell.settings import AgentInput, read_api_key
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import as_mapping, value_at
@@ -110,7 +106,8 @@ class Pipeline:
         It is signed, because Open WebUI also passes on bodies that saw no inlet.
         """
         context = read_inlet_context(body, user)
-        return {**body, CONTEXT_KEY: sign_object(context, self._sign())}
+        sign = _context_signer(usable_secrets(self.valves))
+        return {**body, CONTEXT_KEY: sign_object(context, sign)}
 
     def pipe(
         self,
@@ -123,22 +120,20 @@ class Pipeline:
 
         `user_message` is the last message of the user, which `messages` has.
         """
-        if not self._is_from_inlet(body):
+        settings = usable_settings(self.valves)
+        if not _is_from_inlet(body, settings.valves):
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        expert = read_expert_settings(self.valves)
-        usable = usable_valves(self.valves)
         question = AgentInput(
             strategy=model_id,
             messages=messages,
-            body=self._select_keys(body, expert.settings.caller_may_set, caller, log),
-            valves=usable.valves,
-            expert=expert.settings,
+            body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
+            settings=settings,
             can_ask=caller.can_ask,
             caller=caller,
             attached=read_attached(body),
-            notices=self._find_notices(usable, expert, log),
+            notices=self._find_notices(settings, log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
             pictures=self._pictures,
@@ -153,23 +148,6 @@ class Pipeline:
             if caller.streams:
                 return iter((error, DONE_LINE))
             return error
-
-    def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
-        """Say whether the context of a body is ours, and about the user who sends it.
-
-        Open WebUI itself names that user. The server lets anybody who can reach it ask
-        the inlet.
-        """
-        context = as_mapping(body.get(CONTEXT_KEY))
-        sender = value_at(body, "user", "id")
-        if sender and context.get("user_id") not in (None, sender):
-            return False
-        return is_signed(context, self._sign())
-
-    def _sign(self) -> Sign:
-        """Return what signs the context."""
-        secret = signing_secret(read_api_key(usable_valves(self.valves).valves))
-        return signer(secret, "gpt5_agent context")
 
     def _select_keys(
         self,
@@ -187,12 +165,10 @@ class Pipeline:
             log.warn(line)
         return kept
 
-    def _find_notices(
-        self, usable: UsableValves, expert: ExpertReading, log: AgentLog
-    ) -> tuple[str, ...]:
+    def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
-        messages = [*usable.problems, *find_valve_problems(self.valves, expert)]
-        unknown_keys = find_unknown_keys(expert.settings.caller_may_set)
+        messages = list(settings.problems)
+        unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
         if unknown_keys:
             messages.append(unknown_keys)
         for message in messages:
@@ -204,6 +180,25 @@ class Pipeline:
         """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
+
+
+def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
+    """Say whether the context of a body is ours, and about the user who sends it.
+
+    Open WebUI itself names that user. The server lets anybody who can reach it ask
+    the inlet.
+    """
+    context = as_mapping(body.get(CONTEXT_KEY))
+    sender = value_at(body, "user", "id")
+    if sender and context.get("user_id") not in (None, sender):
+        return False
+    return is_signed(context, _context_signer(valves))
+
+
+def _context_signer(valves: Valves) -> Sign:
+    """Return what signs the context."""
+    secret = signing_secret(read_api_key(valves))
+    return signer(secret, "gpt5_agent context")
 
 
 def _raise_thread_limit() -> None:

@@ -1,28 +1,14 @@
-"""The only module of this filter that uses `open_webui`.
+"""What only the filter uses of Open WebUI.
 
-Its names are looked up here, when they are used: the filter still loads if an older
-host lacks one.
+Each function raises HostTooOld if the host lacks a name that it needs.
 """
 
 from asyncio import timeout
 from collections.abc import Sequence
 from importlib import import_module
 from inspect import signature
-from typing import Any
 
-
-class HostTooOld(RuntimeError):
-    """This Open WebUI lacks what the filter needs."""
-
-
-def _host_name(module: str, name: str) -> Any:
-    try:
-        return getattr(import_module(f"open_webui.{module}"), name)
-    except (ImportError, AttributeError):
-        raise HostTooOld(
-            f"This Open WebUI has no {module}.{name}, which the filter needs. An "
-            "administrator has to update Open WebUI."
-        ) from None
+from owui_host.lookup import HostTooOld, host_name
 
 
 async def user_groups(user_id: str) -> set[str]:
@@ -30,7 +16,7 @@ async def user_groups(user_id: str) -> set[str]:
 
     Open WebUI has groups inside of groups from 0.12 on.
     """
-    read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    read_groups = host_name("models.groups", "Groups").get_groups_by_member_id
     # 0.11.4 has no such parameter.
     if "include_inherited" in signature(read_groups).parameters:
         groups = await read_groups(user_id, include_inherited=True)
@@ -41,14 +27,14 @@ async def user_groups(user_id: str) -> set[str]:
 
 async def has_group(name: str) -> bool:
     """Say whether a group has this id or name."""
-    groups = _host_name("models.groups", "Groups")
+    groups = host_name("models.groups", "Groups")
     by_id = await groups.get_group_by_id(name)
     return bool(by_id or await groups.get_group_by_name(name))
 
 
 async def has_user(name: str) -> bool:
     """Say whether a user has this id or address."""
-    users = _host_name("models.users", "Users")
+    users = host_name("models.users", "Users")
     by_id = await users.get_user_by_id(name)
     return bool(by_id or await users.get_user_by_email(name))
 
@@ -59,8 +45,8 @@ async def chosen_models(keys: Sequence[str]) -> set[str]:
     For a model of the workspace also the one it is made of, which the pipe is asked for.
     A setting that the host does not have chooses nothing.
     """
-    config = _host_name("models.config", "Config")
-    models = _host_name("models.models", "Models")
+    config = host_name("models.config", "Config")
+    models = host_name("models.models", "Models")
     chosen: set[str] = set()
     for key in keys:
         model_id = await config.get(key, "")
@@ -80,10 +66,10 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
     Each comes with its values, or a list of them. `{schema}` stands in front of the
     names of tables. Raises exceptions of SQLAlchemy.
     """
-    schema = _host_name("env", "DATABASE_SCHEMA")
+    schema = host_name("env", "DATABASE_SCHEMA")
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
-    open_session = _host_name("internal.db", "get_async_db")
+    open_session = host_name("internal.db", "get_async_db")
     rows: list[Sequence[object]] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
@@ -96,8 +82,8 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
 def exports_telemetry() -> bool:
     """Say whether the host exports spans or metrics; an older one says nothing."""
     try:
-        traces = _host_name("env", "ENABLE_OTEL_TRACES")
-        metrics = _host_name("env", "ENABLE_OTEL_METRICS")
-        return bool(_host_name("env", "ENABLE_OTEL") and (traces or metrics))
+        traces = host_name("env", "ENABLE_OTEL_TRACES")
+        metrics = host_name("env", "ENABLE_OTEL_METRICS")
+        return bool(host_name("env", "ENABLE_OTEL") and (traces or metrics))
     except HostTooOld:
         return False

@@ -20,7 +20,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
-from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
+from owui_chat.render.chunks import METADATA_KEY, Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import completion_text
 from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
@@ -34,7 +34,14 @@ from owui_manifold.host.open_webui import allowed_features
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
-from owui_manifold.present.views import page_view, stream_view, whole_result
+from owui_manifold.present.report import refused_metadata
+from owui_manifold.present.views import (
+    metadata_chunk,
+    page_view,
+    readable_chunk,
+    stream_view,
+    whole_result,
+)
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import (
     command_task_text,
@@ -123,11 +130,15 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
-                        yield chunk
+                        yield readable_chunk(chunk, call.caller)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            yield error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            metadata = refused_metadata(call, error)
+            if metadata:
+                yield metadata_chunk(view, metadata)
+            message = report_exception(call.log, error, PIPE_SHELL)
+            yield readable_chunk(error_chunk(message), call.caller)
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
@@ -140,7 +151,13 @@ class Pipe:
         try:
             ended, items = await self._watch(await self._answer(call), emit)
         except Exception as error:
-            return error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            result = error_chunk(report_exception(call.log, error, PIPE_SHELL))
+            metadata = refused_metadata(call, error)
+            if metadata:
+                result[METADATA_KEY] = metadata.wire()
+            if metadata and emit:
+                await emit(metadata_chunk(page_view(), metadata)["event"])
+            return result
         return whole_result(call.caller, ended, items)
 
     async def _do_task(self, call: PipeCall) -> Chunk:

@@ -4,14 +4,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import Any, NamedTuple
 
-from owui_sandbox.host import (
-    HostLacks,
-    SandboxUpload,
-    add_to_message,
-    find_saved_message,
-    read_user_file,
-    store_for_user,
-)
+from owui_host.files import NewFile, read_file, readable_file, store_file
+from owui_host.lookup import HostTooOld
+from owui_host.users import HostUser, user_model
+from owui_sandbox.host import add_to_message, find_saved_message
+from toolbox.sandbox.backend import MEBIBYTE
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey
 
@@ -74,20 +71,37 @@ async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str
     """Put the attached files into the workspace, each once; return what failed."""
     notes: list[str] = []
     for file in call.attached:
-        read = partial(_read_attached_file, file.id, call.user_id)
+        read = partial(
+            _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
+        )
         received = await sandbox.receive(call.key, file.id, file.name, read)
         if received.failed:
             notes.append(f"{file.name} is not in the workspace. {received.text}")
     return notes
 
 
-async def _read_attached_file(file_id: str, user_id: str) -> bytes | str:
+async def _read_attached_file(
+    file_id: str, user_id: str, max_bytes: int
+) -> bytes | str:
     """Return the content of a file, or why there is none."""
     try:
-        content = await read_user_file(file_id, user_id)
-    except HostLacks as missing:
+        stored = await readable_file(file_id, await user_model(user_id))
+        if stored is not None and stored.size > max_bytes:
+            return _too_large(max_bytes)
+        # The host may not know the size. One byte more tells that the file is longer.
+        content = await read_file(stored, bytes, max_bytes + 1)
+    except HostTooOld as missing:
         return str(missing)
-    return "It cannot be read." if content is None else content
+    if content is None:
+        return "It cannot be read."
+    if len(content) > max_bytes:
+        return _too_large(max_bytes)
+    return content
+
+
+def _too_large(max_bytes: int) -> str:
+    megabytes = max_bytes // MEBIBYTE
+    return f"It is larger than {megabytes} MB, the limit of a workspace."
 
 
 async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[str]:
@@ -98,20 +112,20 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
         return ["There is no page that could show files to the user."]
     try:
         return await _store_and_show(call, call.emit, files)
-    except HostLacks as missing:
+    except HostTooOld as missing:
         return [f"The user does not see the files. {missing}"]
 
 
 async def _store_and_show(
     call: SandboxCall, emit: EmitEvent, files: Iterable[SandboxFile]
 ) -> list[str]:
-    """Do so; return which files the host refused. Raises HostLacks."""
+    """Do so; return which files the host refused. Raises HostTooOld."""
+    user = await user_model(call.user_id)
     message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
     entries: list[dict[str, Any]] = []
     refused: list[str] = []
     for file in files:
-        upload = SandboxUpload(file.name, file.media_type, file.path.read_bytes())
-        entry = await store_for_user(call.request, upload, message, call.user_id)
+        entry = await _store_sandbox_file(call.request, file, message, user)
         if entry is None:
             refused.append(file.name)
         else:
@@ -123,3 +137,16 @@ async def _store_and_show(
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
     return []
+
+
+async def _store_sandbox_file(
+    request: Any,
+    file: SandboxFile,
+    message: Mapping[str, str],
+    user: HostUser | None,
+) -> dict[str, Any] | None:
+    """Return the entry of a stored file; None if the host refused it or has no user."""
+    if user is None:
+        return None
+    new_file = NewFile(file.name, file.media_type, file.path.read_bytes())
+    return await store_file(request, new_file, message, user)

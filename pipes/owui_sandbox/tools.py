@@ -14,13 +14,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from owui_host.lookup import HostTooOld
 from owui_sandbox.calls import (
     SandboxCall,
     give_files,
     read_sandbox_call,
     receive_attached,
 )
-from owui_sandbox.host import HostLacks, data_folder
+from owui_sandbox.host import data_folder
 from owui_sandbox.options import SandboxValves, StoredSandboxOptions
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from shells.json_valve import read_json_valve
@@ -194,7 +195,7 @@ class Tools:
         """Run a tool; return what the model reads."""
         try:
             sandbox = self._open_sandbox()
-        except HostLacks as missing:
+        except HostTooOld as missing:
             return f"Error: The sandbox does not run on this server: {missing}"
         if sandbox is None:
             return "Error: The sandbox does not run on this server: it needs Linux."
@@ -214,7 +215,7 @@ class Tools:
     def _open_sandbox(self) -> SandboxTools | None:
         """Return the sandbox of the valves; None where none can run.
 
-        Those of earlier valves stay for the calls that use them. Raises HostLacks.
+        Those of earlier valves stay for the calls that use them. Raises HostTooOld.
         """
         if sys.platform != "linux":
             return None
@@ -230,7 +231,7 @@ class Tools:
 
 
 def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
-    """Return a sandbox with these options; raises HostLacks."""
+    """Return a sandbox with these options; raises HostTooOld."""
     shared = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
     return SandboxTools(
         build_sandbox_limits(options, SandboxLimits().output),

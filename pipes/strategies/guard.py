@@ -18,6 +18,7 @@ from openai_responses.json_input import (
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import (
     CallableTools,
+    CallKind,
     Judgment,
     ToolResult,
     Verdict,
@@ -88,9 +89,9 @@ class GuardedTools:
         """Return the call that will run."""
         return self._tools.resolve_call(name, arguments)
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool."""
+        return self._tools.call_kind(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that raises, takes too long or is stopped has failed too."""

@@ -11,15 +11,9 @@ Whether a round calls tools is known only when a call arrives:
                           the answer if there is none    other answer
     phase final_answer    as before a call               shown
     no tools offered      shown                          shown
-
-A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
-message.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -43,132 +37,8 @@ from openai_responses.transport.stream import (
     ItemEvent,
     TextDelta,
 )
-
-_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
-_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
-
-
-class _TextSpan(NamedTuple):
-    """A part of a text, inside or outside of think tags."""
-
-    is_thought: bool
-    text: str
-
-
-class _ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
-
-    def __init__(self) -> None:
-        self._is_thought = False
-        self._previous = ""
-        self._held = ""
-
-    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
-        """Return the spans that are certain now; the end of a text is certain."""
-        # The character before says whether a tag stands in backticks.
-        start = len(self._previous)
-        text = self._previous + self._held + text
-        end = len(text)
-        if not at_end:
-            partial_tag = _TAG_START.search(text, start)
-            if partial_tag:
-                end = partial_tag.start()
-        spans: list[_TextSpan] = []
-        for tag in _TAG.finditer(text, start):
-            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start = tag.end()
-            is_closing = bool(tag[1])
-            self._is_thought = not is_closing
-        spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous = text[:end][-1:]
-        self._held = text[end:]
-        return _join_spans(spans)
-
-
-def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
-    """Return spans without empty ones; neighbors of one kind are one."""
-    kinds: list[bool] = []
-    texts: list[list[str]] = []
-    for span in spans:
-        if not span.text:
-            continue
-        if not kinds or kinds[-1] != span.is_thought:
-            kinds.append(span.is_thought)
-            texts.append([])
-        texts[-1].append(span.text)
-    return [
-        _TextSpan(kind, "".join(pieces))
-        for kind, pieces in zip(kinds, texts, strict=True)
-    ]
-
-
-def _parse_spans(text: str) -> list[_TextSpan]:
-    """Return the spans of a whole text."""
-    return _ThinkTagParser().feed(text, at_end=True)
-
-
-class AnswerText:
-    """A text that comes in pieces, without what stands in think tags (R14)."""
-
-    def __init__(self) -> None:
-        """Begin outside of any tag."""
-        self._parser = _ThinkTagParser()
-        self._has_text = False
-
-    def feed(self, text: str, *, at_end: bool = False) -> str:
-        """Return what is certain now; blank lines before the answer are no part of it."""
-        spans = self._parser.feed(text, at_end=at_end)
-        answer = "".join(span.text for span in spans if not span.is_thought)
-        if not self._has_text:
-            answer = answer.lstrip()
-        self._has_text = self._has_text or bool(answer)
-        return answer
-
-
-@dataclass(slots=True)
-class _ShownPart:
-    """A part of a message, with an index and an id of its own."""
-
-    index: int
-    id: str
-    is_thought: bool
-    text: str = ""
-
-    def start_event(self) -> ItemAdded:
-        return ItemAdded(self.index, self._item("in_progress", ""))
-
-    def add_text(self, text: str) -> TextDelta:
-        self.text += text
-        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
-        return TextDelta(self.index, kind, 0, text)
-
-    def end_event(self) -> ItemDone:
-        """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
-
-    def events(self, text: str) -> Iterator[RunEvent]:
-        """Yield the whole part at once."""
-        yield self.start_event()
-        if text:
-            yield self.add_text(text)
-        yield self.end_event()
-
-    def _item(self, status: str, text: str) -> Item:
-        """Return the reasoning or the message that the part is shown as."""
-        if self.is_thought:
-            return {
-                "id": f"rs_{self.id}",
-                "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
-                "status": status,
-            }
-        return {
-            "id": self.id,
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
-        }
+from strategies.shown_parts import ShownPart, announcement
+from strategies.think_tags import TextSpan, ThinkTagParser, parse_spans
 
 
 class _MessageParts:
@@ -187,9 +57,9 @@ class _MessageParts:
         self._item = item
         self._new_index = new_index
         self._shows_thoughts = emits
-        self._parser = _ThinkTagParser()
-        self._held: list[_TextSpan] = []
-        self._parts: list[_ShownPart] = []
+        self._parser = ThinkTagParser()
+        self._held: list[TextSpan] = []
+        self._parts: list[ShownPart] = []
         self._is_complete = False
 
     @property
@@ -244,7 +114,7 @@ class _MessageParts:
         if text and not self.text:
             yield from self._add_part(is_thought=False).events(text)
 
-    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+    def _show_spans(self, spans: list[TextSpan]) -> Iterator[RunEvent]:
         """Yield spans as parts; those that are held back or not shown are not."""
         for span in spans:
             is_thought = span.is_thought or self.is_thought
@@ -266,14 +136,14 @@ class _MessageParts:
             yield last.start_event()
         yield last.add_text(text)
 
-    def _add_part(self, is_thought: bool) -> _ShownPart:
+    def _add_part(self, is_thought: bool) -> ShownPart:
         """Return a new part; the first one has the id of the message."""
         index = self._new_index()
         message_id = str(self._item.get("id") or "")
         part_id = message_id or "msg"
         if self._parts or not message_id:
             part_id = f"{part_id}_{index}"
-        part = _ShownPart(index, part_id, is_thought)
+        part = ShownPart(index, part_id, is_thought)
         self._parts.append(part)
         return part
 
@@ -283,7 +153,7 @@ class _MessageParts:
             return
         last = self._parts[-1]
         text = message_text(self._item)
-        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        is_one_part = parse_spans(text) == [TextSpan(False, text)]
         if is_one_part and not last.is_thought:
             last.text = text
             yield ItemDone(last.index, self._item)
@@ -338,7 +208,7 @@ class ThoughtFilter:
     def build_carrier(self) -> Iterator[RunEvent]:
         """Yield an empty thought to which details can be attached."""
         index = self._new_index()
-        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
+        yield from ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
         """Return a message that begins, by the table of this module."""
@@ -380,11 +250,8 @@ class ThoughtFilter:
 
     def _announce_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield a thought about a call."""
-        text = f"I am going to use {call.get('name')}."
-        if call.get("name") == "ask_user":
-            text = "I have a question."
-        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-        yield from thought.events(text)
+        thought = ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(announcement(call))
 
     def _close(self) -> Iterator[RunEvent]:
         """Yield what is left at the end of a round."""
@@ -415,5 +282,5 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def _answer_text(message: Item) -> str:
     """Return the text of a message without its thoughts."""
-    spans = _parse_spans(message_text(message))
+    spans = parse_spans(message_text(message))
     return "".join(span.text for span in spans if not span.is_thought).strip()

@@ -58,6 +58,7 @@ TARGETS = (
             "owui_chat",
             "shells",
             "strategies",
+            "owui_host",
             "owui_manifold",
         ),
         folders=("pipes",),
@@ -106,7 +107,7 @@ TARGETS = (
     Target(
         entry="owui_administration.filter",
         host_class="Filter",
-        packages=("openai_responses", "shells", "owui_administration"),
+        packages=("openai_responses", "shells", "owui_host", "owui_administration"),
         folders=("pipes",),
         output="pipes/openai_responses_administration.py",
         requirements=frozenset({"pydantic", "open_webui"}),
@@ -117,7 +118,7 @@ TARGETS = (
     Target(
         entry="owui_sandbox.tools",
         host_class="Tools",
-        packages=("openai_responses", "shells", "toolbox", "owui_sandbox"),
+        packages=("openai_responses", "shells", "toolbox", "owui_host", "owui_sandbox"),
         folders=("pipes", "pipelines"),
         output="pipes/openai_responses_sandbox.py",
         requirements=frozenset({"pydantic", "open_webui"}),

@@ -86,6 +86,7 @@ class AgentChat:
             p.setenv("PIPELINES_DIR", folder)
             p.delenv("OPENAI_API_KEY", raising=False)
             p.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+            p.setenv("GPT5_AGENT_ALLOW", "url:http://127.0.0.1:*")
             # Secrets are sealed with a key of that folder as soon as they are set.
             settings = {**self._plan.settings, "BASE_URL": self._server.base_url}
             valves_class = self._pipeline.Valves

@@ -4,7 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from openai_responses.errors import ResponsesError
 from openai_responses.loop.response import ResponseState
-from openai_responses.transport.stream import EventStreamDecoder, parse_event
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    StreamEvent,
+    join_deltas,
+    parse_event,
+)
 from recorded.answers import (
     AnswerFacts,
     differing_facts,
@@ -50,11 +55,26 @@ def _compare(recording: Recording) -> Iterator[Difference]:
         seen.add(ours)
         for name, detail in differing_facts(ours, theirs):
             yield Difference(f"decoder: {name}{note}", recording, detail)
+    if read_texts(recording.body, joins=True) != read_texts(
+        recording.body, joins=False
+    ):
+        yield Difference("decoder: joined runs of deltas differ", recording, "")
+
+
+def read_texts(body: str, *, joins: bool) -> list[StreamEvent]:
+    """Return the known events of a stream, with neighboring deltas joined.
+
+    `joins` says whether runs of deltas are joined before they are parsed, too.
+    """
+    decoder = EventStreamDecoder(joins_deltas=joins)
+    events = [*decoder.feed(body.encode()), *decoder.close()]
+    known = [event for event in map(parse_event, events) if event is not None]
+    return join_deltas(known)
 
 
 def read_stream(body: bytes, size: int) -> AnswerFacts:
     """Return the facts of a stream that arrives in chunks of `size` bytes."""
-    decoder = EventStreamDecoder()
+    decoder = EventStreamDecoder(joins_deltas=True)
     state = ResponseState()
     step = size or len(body) or 1
     for start in range(0, len(body), step):

@@ -15,25 +15,29 @@ from releasing.packed import PackedError, read_packed, unpack
 PIPE_ID = "openai_responses"
 ADMINISTRATION_ID = "openai_responses_administration"
 """The pipe looks for a filter of this id."""
+SANDBOX_ID = "openai_responses_sandbox"
+"""A tool of Open WebUI, not a function."""
 READABLE = {
     PIPE_ID: "pipes/openai_responses_manifold.py",
     ADMINISTRATION_ID: "pipes/openai_responses_administration.py",
+    SANDBOX_ID: "pipes/openai_responses_sandbox.py",
 }
-"""The built files that people get packed, by the ids of their functions."""
+"""The built files that people get packed, by the ids they are installed under."""
 FUNCTIONS = "openai_responses.json"
 ADMINISTRATION = "openai_responses_administration.json"
 MODELS = "openai_responses_models.json"
+SANDBOX = "openai_responses_sandbox.json"
 
 
-def packed_name(function_id: str) -> str:
-    """Return the name of the packed file of a function."""
-    return f"{function_id}_packed.py"
+def packed_name(plugin_id: str) -> str:
+    """Return the name of the packed file of a function or tool."""
+    return f"{plugin_id}_packed.py"
 
 
 def check_release(folder: Path) -> Iterator[str]:
     """Yield what is wrong with the files of a release, a sentence each."""
-    for function_id, readable in READABLE.items():
-        file = folder / packed_name(function_id)
+    for plugin_id, readable in READABLE.items():
+        file = folder / packed_name(plugin_id)
         try:
             unpack(read_packed(file), readable)
         except (PackedError, OSError) as error:
@@ -41,8 +45,9 @@ def check_release(folder: Path) -> Iterator[str]:
     try:
         functions = _read_import(folder / FUNCTIONS)
         administration = _read_import(folder / ADMINISTRATION)
+        sandbox = _read_import(folder / SANDBOX)
         models = _read_import(folder / MODELS)
-        yield from _check_contents(folder, functions + administration)
+        yield from _check_contents(folder, functions + administration + sandbox)
         yield from _check_models(models, functions)
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield f"A file to import cannot be read: {error!r}"
@@ -53,16 +58,16 @@ def _read_import(file: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _check_contents(folder: Path, functions: list[dict[str, Any]]) -> Iterator[str]:
+def _check_contents(folder: Path, plugins: list[dict[str, Any]]) -> Iterator[str]:
     """A file to import carries the same text as the file to paste, of one version."""
-    contents = {function["id"]: function["content"] for function in functions}
-    for function_id in READABLE:
-        file = folder / packed_name(function_id)
-        if contents.get(function_id) != file.read_text("utf-8"):
-            yield f"The function {function_id} to import is not {file.name}."
+    contents = {plugin["id"]: plugin["content"] for plugin in plugins}
+    for plugin_id in READABLE:
+        file = folder / packed_name(plugin_id)
+        if contents.get(plugin_id) != file.read_text("utf-8"):
+            yield f"{plugin_id} to import is not {file.name}."
     versions = {version_of(content) for content in contents.values()}
     if len(versions) > 1:
-        yield f"The functions have several versions: {', '.join(sorted(versions))}."
+        yield f"The files have several versions: {', '.join(sorted(versions))}."
 
 
 def version_of(content: str) -> str:

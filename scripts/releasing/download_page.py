@@ -13,6 +13,8 @@ from releasing.contents import (
     FUNCTIONS,
     MODELS,
     PIPE_ID,
+    SANDBOX,
+    SANDBOX_ID,
     packed_name,
     version_of,
 )
@@ -25,6 +27,8 @@ _PURPOSES = {
     packed_name(PIPE_ID): "Updates of the pipe: replace its text with this",
     ADMINISTRATION: "Servers with many users: limits, several keys, telemetry",
     packed_name(ADMINISTRATION_ID): "Updates of that filter",
+    SANDBOX: "Optional: the sandbox as a tool, for *Workspace → Tools → Import JSON*",
+    packed_name(SANDBOX_ID): "Updates of that tool",
 }
 """Each file that people download, in the order in which they need them."""
 _TEMPLATE = """\
@@ -34,9 +38,10 @@ _TEMPLATE = """\
 | --- | --- | ---: |
 {rows}
 
-[Install](../README.md#install) says what to do with them, and [install.md]\
-(../docs/install.md) how to go back to an earlier version. [CHANGELOG.md]\
-({changes}) says what changed.
+[Install](../README.md#install) says what to do with them, [install.md]\
+(../docs/install.md) how to go back to an earlier version, and [sandbox.md]\
+(../docs/sandbox.md#the-sandbox-as-a-tool-of-open-webui) what the sandbox needs. \
+[CHANGELOG.md]({changes}) says what changed.
 
 ## Check a file
 

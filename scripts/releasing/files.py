@@ -12,10 +12,12 @@ from releasing.contents import (
     MODELS,
     PIPE_ID,
     READABLE,
+    SANDBOX,
+    SANDBOX_ID,
     packed_name,
 )
 from releasing.download_page import PAGE, download_page
-from releasing.imports import functions_file, models_file
+from releasing.imports import models_file, plugins_file
 from releasing.packed import pack
 from shells.valve_words import comma_list
 
@@ -39,16 +41,15 @@ def write_release(folder: Path) -> None:
 def release_files() -> dict[str, str]:
     """Return the text of each file by its name; builds the bundles for that."""
     packed = {
-        function_id: pack(build(_target_of(readable), ROOT), readable)
-        for function_id, readable in READABLE.items()
+        plugin_id: pack(build(_target_of(readable), ROOT), readable)
+        for plugin_id, readable in READABLE.items()
     }
     switches = {name: build(target, ROOT) for name, target in SWITCHES.items()}
     model_names = comma_list(Valves().MODEL_ID)
-    files = {packed_name(function_id): text for function_id, text in packed.items()}
-    files[FUNCTIONS] = functions_file({PIPE_ID: packed[PIPE_ID], **switches})
-    files[ADMINISTRATION] = functions_file(
-        {ADMINISTRATION_ID: packed[ADMINISTRATION_ID]}
-    )
+    files = {packed_name(plugin_id): text for plugin_id, text in packed.items()}
+    files[FUNCTIONS] = plugins_file({PIPE_ID: packed[PIPE_ID], **switches})
+    for name, plugin_id in ((ADMINISTRATION, ADMINISTRATION_ID), (SANDBOX, SANDBOX_ID)):
+        files[name] = plugins_file({plugin_id: packed[plugin_id]})
     files[MODELS] = models_file(PIPE_ID, model_names, switches)
     return files
 

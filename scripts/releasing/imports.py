@@ -1,7 +1,8 @@
-"""The files of *Import*: functions, and models for everybody.
+"""The files of *Import*: functions, tools, and models for everybody.
 
-Open WebUI's forms (0.12.4): `FunctionForm` in models/functions.py, `ModelForm` in
-models/models.py. What a file does not name keeps the host's default.
+Open WebUI's forms (0.12.4): `FunctionForm` in models/functions.py, `ToolForm` in
+models/tools.py, `ModelForm` in models/models.py. What a file does not name keeps the
+host's default: a tool is its owner's alone.
 """
 
 import base64
@@ -50,9 +51,12 @@ _AGENT = (
 _NO_SIZE = "A model of OpenAI, with its reasoning kept in the chat."
 
 
-def functions_file(sources: Mapping[str, str]) -> str:
-    """Return what *Import JSON* takes, from the built files by their ids."""
-    return _json(_function(name, source) for name, source in sources.items())
+def plugins_file(sources: Mapping[str, str]) -> str:
+    """Return what *Import JSON* takes, from the built files by their ids.
+
+    The forms of functions and of tools have the same fields.
+    """
+    return _json(_plugin(name, source) for name, source in sources.items())
 
 
 def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
@@ -75,10 +79,10 @@ def frontmatter(source: str) -> dict[str, str]:
     return {match[1]: match[2] for match in matches if match}
 
 
-def _function(function_id: str, source: str) -> dict[str, Any]:
+def _plugin(plugin_id: str, source: str) -> dict[str, Any]:
     keys = frontmatter(source)
     return {
-        "id": function_id,
+        "id": plugin_id,
         "name": keys["title"],
         "meta": {"description": keys["description"]},
         "content": source,

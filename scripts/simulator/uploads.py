@@ -92,30 +92,29 @@ class UploadStore:
         At most 50 files: types of openai 3.54.0, the words are assumed.
         """
         for tool in tools:
-            ids = _file_ids(tool)
-            if len(ids) > MAX_CONTAINER_FILES:
+            file_ids = _container_file_ids(tool)
+            if len(file_ids) > MAX_CONTAINER_FILES:
                 raise Refusal(
                     f"Too many files: a container takes {MAX_CONTAINER_FILES}.",
                     param="tools",
                 )
-            for id in ids:
-                if not self._is_available(id, account, now):
-                    raise Refusal(f"File with id '{id}' not found.", status=404)
+            for file_id in file_ids:
+                if not self._has(file_id, account, now):
+                    raise Refusal(f"File with id '{file_id}' not found.", status=404)
 
-    def _is_available(self, id: str, account: Account, now: float) -> bool:
-        """Tell whether a file exists, is the organization's, and has not expired."""
-        file = self.files.get(id)
+    def _has(self, file_id: str, account: Account, now: float) -> bool:
+        """Say whether a file is there, and is one of the account's."""
+        file = self.files.get(file_id)
         if file is None or file.organization != account.organization:
             return False
-        return file.expires_at > now
+        return now < file.expires_at
 
 
-def _file_ids(tool: Mapping[str, Any]) -> Sequence[str]:
-    """Return the ids of the files that a tool's container is to hold."""
+def _container_file_ids(tool: Mapping[str, Any]) -> Sequence[str]:
+    """Return the files that a tool names for its container."""
     container = tool.get("container")
-    if not isinstance(container, dict):
-        return ()
-    return container.get("file_ids") or ()
+    file_ids = container.get("file_ids") if isinstance(container, dict) else None
+    return file_ids or []
 
 
 def _lifetime(fields: Mapping[str, str]) -> float:

@@ -26,6 +26,8 @@ CITY: Json = {
 }
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
 ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
+SIMULATORS = "url:http://127.0.0.1:*"
+"""An entry of the server's variable that allows the addresses of simulators."""
 
 
 class WeatherTool:

@@ -85,9 +85,16 @@ def host_events(chunks: list[Json], kind: str) -> list[Json]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
+RESPONDED = "The server responded"
+"""The line that ends a wait: it replaces the one that said what was awaited."""
+
+
 def statuses(chunks: list[Json]) -> list[str]:
-    """The status lines of an answer, without the last one, which tells the time."""
-    return [line for line in _status_lines(chunks) if not line.startswith(_CLOSING)]
+    """The status lines of an answer, without the last one and without ends of waits."""
+    lines = _status_lines(chunks)
+    return [
+        line for line in lines if line != RESPONDED and not line.startswith(_CLOSING)
+    ]
 
 
 def closings(chunks: list[Json]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agents.sample import SIMULATORS
 from hosts.servers.functions import HostFunctions, run_host_functions
 from openai_responses.transport.connections import Connections
 from simulator import Simulator
@@ -13,8 +14,12 @@ from simulator import Simulator
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of the server's pipelines; no key is in its environment."""
+    """Return the folder of the server's pipelines; no key is in its environment.
+
+    It allows the addresses of the simulators.
+    """
     monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", SIMULATORS)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return tmp_path
 

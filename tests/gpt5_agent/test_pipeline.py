@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agents.sample import host_tool
+import demo
+import tour
+from agents.sample import SIMULATORS, host_tool
 from calls.valves import expert
-from gpt5_agent.pipeline import Pipeline
-from gpt5_agent.shell import json_valves
+from gpt5_agent.pipeline import Pipeline, _is_from_inlet
+from gpt5_agent.shell import json_valves, own_tools, server_access, settings
+from gpt5_agent.shell.server_access import usable_secrets
+from marking import require_mark
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
@@ -167,12 +171,14 @@ async def test_context_that_no_inlet_wrote_is_a_plain_clients(
     forged = {**ours, "user_id": "u-2"}
     bare = {name: ours[name] for name in ours if name != "signature"}
 
+    valves = usable_secrets(pipeline.valves)
+
     for context in (forged, bare, {**ours, "is_admin": True}, [ours], "u-1", None):
-        assert not pipeline._is_from_inlet({KEY: context})
+        assert not _is_from_inlet({KEY: context}, valves)
     for sender in ({"id": "u-2"}, {"id": ["u-1"]}):
-        assert not pipeline._is_from_inlet({KEY: ours, "user": sender})
+        assert not _is_from_inlet({KEY: ours, "user": sender}, valves)
     for user in ({"id": "u-1"}, "u-1", None):
-        assert pipeline._is_from_inlet({KEY: ours, "user": user})
+        assert _is_from_inlet({KEY: ours, "user": user}, valves)
 
 
 @pytest.mark.asyncio
@@ -346,20 +352,50 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
 
 
 @pytest.mark.asyncio
-async def test_expert_settings_are_read_once_a_question(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+async def test_overrides_of_the_valve_add_or_replace(
+    pipeline: Pipeline, sim: Simulator
 ) -> None:
-    """Not for each of those who need them."""
-    texts: list[str] = []
+    """Nothing changes no byte, a text follows, an object replaces (R2, R3, R4)."""
+    told: list[str] = []
+    preamble = json.dumps(
+        {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
+    )
+    for overrides in ("", ' {"extra_policy": null} ', '["a list"]', preamble):
+        changes = {"PROMPT_POLICY_OVERRIDES": overrides}
+        pipeline.valves = pipeline.valves.model_copy(update=changes)
+        await result(pipeline, "hello")
+        told.append(sim.requests[-1].body["instructions"])
 
-    def read(text: str, form: Any) -> Any:
-        texts.append(text)
-        return form(), []
+    plain, unchanged, added, replaced = told
+    assert unchanged == plain
+    assert added == f'{plain}\n\n["a list"]'
+    before, _, after = plain.partition("<tool_preamble>")
+    _, _, rest = after.partition("</tool_preamble>")
+    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
+    assert replaced == f"{before}{own}{rest}"
 
-    monkeypatch.setattr(json_valves, "read_expert_json", read)
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "name", ["read_expert_json", "read_json_valve", "read_timeouts"]
+)
+async def test_valves_of_several_values_are_read_once_a_question(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """EXPERT_JSON, SANDBOX_OPTIONS, TOOL_TIMEOUTS: not by each of those who need them."""
+    pipeline.valves.SANDBOX = True
+    read = getattr(json_valves, name)
+    readings: list[object] = []
+
+    def read_and_count(*given: Any) -> Any:
+        readings.append(given)
+        return read(*given)
+
+    for module in (json_valves, server_access, settings, own_tools):
+        monkeypatch.setattr(module, name, read_and_count, raising=False)
     await pieces(pipeline, "sim:short hello")
 
-    assert texts == [""]
+    assert len(readings) == 1
 
 
 @pytest.mark.asyncio
@@ -389,7 +425,7 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above the answer, with what is missing; others get their answer without it."""
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     monkeypatch.setenv("PATH", "/nowhere")
     pipeline.valves.SANDBOX = True
     shown = []
@@ -538,6 +574,36 @@ async def test_a_refusal_of_the_api_keeps_what_was_said(pipeline: Pipeline) -> N
     assert [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
 
 
+DEMO_WORDS = {
+    "agent-write": "ask_user",
+    "agent-tasks": "TASK 2",
+    "explain": "output_text",
+    "429,times=1": "output_text",
+    "failed": "(Error id: ",
+}
+"""The words that `demo --agent` prints, and what each leads to."""
+
+
+@pytest.mark.sandbox
+@pytest.mark.asyncio
+@pytest.mark.parametrize("word", [word.word for word in tour.AGENT_WORDS])
+async def test_words_of_the_demo_work(
+    word: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the valves that it sets."""
+    require_mark("sandbox")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    pipeline.valves = pipeline.Valves.model_validate(
+        {**pipeline.valves.model_dump(), **demo.AGENT_TOOLS}
+    )
+
+    chunks = await pieces(pipeline, f"sim:{word}")
+
+    assert DEMO_WORDS[word] in json.dumps(chunks)
+    has_error = any(isinstance(chunk, dict) and "error" in chunk for chunk in chunks)
+    assert has_error is (word == "failed")
+
+
 @pytest.mark.asyncio
 async def test_failed_answer_is_found_in_the_log(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
@@ -546,7 +612,8 @@ async def test_failed_answer_is_found_in_the_log(
     chunks = await pieces(pipeline, "sim:quota")
 
     (message,) = [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
-    error_id = message.partition("(Error id: ")[2].rstrip(")")
+    _, _, error_id = message.removesuffix(")").partition("(Error id: ")
+    assert error_id
     lines = [line for line in caplog.messages if line.startswith(error_id)]
     assert any("HTTP 429" in line and "request id req_" in line for line in lines)
 
@@ -603,7 +670,7 @@ async def test_its_own_tools_end_with_it(
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     valves = pipeline.valves.model_dump() | {"SANDBOX": True}
     pipeline.valves = pipeline.Valves(**valves)
     choice = {"type": "function", "function": {"name": "python_execute"}}
@@ -714,7 +781,7 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also for clients that nobody knows, with the pipeline's own tools, and in tasks."""
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     for name, value in valves.items():
         setattr(pipeline.valves, name, value)
     sim.faults.append(refuse_parameter(parameter))

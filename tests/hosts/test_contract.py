@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.users import User
+from test_layers import HOST_MODULE, HOST_NAME_MODULES
 
 pytestmark = pytest.mark.host
 
@@ -22,6 +23,7 @@ PROBE = HERE / "plugins/contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {
+    "env:DATA_DIR": "PosixPath",
     "env:ENABLE_OTEL": "bool",
     "env:ENABLE_OTEL_METRICS": "bool",
     "env:ENABLE_OTEL_TRACES": "bool",
@@ -75,6 +77,9 @@ PROMISED = {
     ),
     "utils.task:rag_template": "async (template, context, query)",
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
+    "models.chats:Chats.add_message_files_by_id_and_message_id": (
+        "async (id, message_id, files)"
+    ),
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",
     "models.chats:Chats.insert_chat_files": (
@@ -128,8 +133,8 @@ def names_within(function: ast.AST) -> Iterator[str]:
 
 
 def is_look_up(node: ast.AST) -> bool:
-    """Whether this is a call of `_host_name`."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "_host_name"
+    """Whether this is a call of `host_name`."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "host_name"
 
 
 def name(call: ast.AST) -> str:
@@ -152,8 +157,9 @@ async def report(admin: User) -> Any:
 
 def test_every_name_has_its_row() -> None:
     """A new name needs a promise, and a row that nobody needs goes."""
-    paths = ("owui_manifold/host/open_webui.py", "owui_administration/host.py")
-    sources = [(PIPES / path).read_text() for path in paths]
+    modules = sorted(HOST_NAME_MODULES - {HOST_MODULE})
+    paths = [PIPES / module.replace(".", "/") for module in modules]
+    sources = [path.with_suffix(".py").read_text() for path in paths]
 
     looked_up = {row for row in PROMISED if not row.startswith(RETURNED)}
     assert set().union(*map(host_names, sources)) == looked_up
@@ -163,11 +169,11 @@ def test_names_are_found_however_they_are_used() -> None:
     """Called at once, kept in a variable, or used as they are."""
     source = """
 async def many():
-    files = _host_name("models.files", "Files")
+    files = host_name("models.files", "Files")
     await files.insert(1)
     files.get(2)
-    form = _host_name("models.files", "FileForm")
-    return form(_host_name("env", "VERSION"), _host_name("config", "A").b)
+    form = host_name("models.files", "FileForm")
+    return form(host_name("env", "VERSION"), host_name("config", "A").b)
 
 async def other(files):
     files.not_the_hosts()

@@ -1,5 +1,7 @@
 """OpenAI's searches in a real Open WebUI: offered, shown, cited, given back."""
 
+import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -93,33 +95,101 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
 
 
 @pytest.mark.asyncio
-async def test_research_is_shown_and_survives_a_broken_connection(
-    tab: Tab,
-    admin: User,
-    pipe_source: str,
-    pipe_valves: dict[str, str],
-    simulator: Simulator,
+async def test_options_of_the_search_are_sent(
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """Each search while it runs, then the answer with its sources, in the background."""
-    given = {"MODEL_ID": "gpt-6.2-sol-research", "BACKGROUND_MODELS": "*-research"}
-    (model,) = await install_pipe(
-        admin, "research", pipe_source, {**pipe_valves, **given}
-    )
-
-    turn = await tab.send(model, "sim:web-search,drop=9 When did it freeze?")
-    stored = await tab.message(turn)
-    await admin.delete_function("research")
+    """Those of the setting; an answer with an unreadable one sends nothing."""
+    options = {
+        "search_context_size": "low",
+        "user_location": "Bern, BE, CH",
+        "allowed_domains": ["https://who.int/health"],
+        "blocked_domains": ["example.org"],
+        "external_web_access": False,
+        "return_token_budget": "unlimited",
+    }
+    valves = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": json.dumps(options)}
+    async with valves_changed(admin, PIPE, **valves):
+        turn = await tab.send(MODEL, "sim:web-search When did it freeze?")
+    sent = chat_bodies(simulator)
+    wrong = {**valves, "WEB_SEARCH_OPTIONS": '{"allowed_domains": 5}'}
+    async with valves_changed(admin, PIPE, **wrong):
+        refused = await tab.send(MODEL, "sim:web-search When did it freeze?")
 
     assert turn.error is None
+    assert sent[0]["tools"][0] == {
+        "type": "web_search",
+        "search_context_size": "low",
+        "user_location": {
+            "type": "approximate",
+            "city": "Bern",
+            "region": "BE",
+            "country": "CH",
+        },
+        "filters": {"allowed_domains": ["who.int"], "blocked_domains": ["example.org"]},
+        "external_web_access": False,
+        "return_token_budget": "unlimited",
+    }
+    assert refused.error is not None
+    assert chat_bodies(simulator) == sent
+
+
+@pytest_asyncio.fixture
+async def research(
+    admin: User, pipe_source: str, pipe_valves: dict[str, str]
+) -> AsyncIterator[str]:
+    """A model that researches, in the background, of a pipe of its own."""
+    given = {
+        "MODEL_ID": "gpt-6.2-sol-research",
+        "BACKGROUND_MODELS": "*-research",
+        "SHOW_COST": True,
+    }
+    valves = {**pipe_valves, **given}
+    (model,) = await install_pipe(admin, "research", pipe_source, valves)
+    yield model
+    await admin.delete_function("research")
+
+
+def assert_researched(stored: Json, sent: Json) -> None:
+    """An answer with its searches and sources, within the ceiling."""
     assert text_of(stored).startswith(SHOWN)
     assert [source["source"]["url"] for source in stored["sources"]] == PAGES
     cards = [item["type"] for item in host_items(stored)]
     assert cards.count("web_search_call") == 3
-    lines = [str(status.get("description")) for status in turn.statuses]
+    lines = [str(status.get("description")) for status in stored["statusHistory"]]
     assert lines[0].startswith("Research takes several minutes: at most 60 searches")
-    sent = chat_bodies(simulator)[0]
+    assert "Searched 2 sites for" in " ".join(lines)
+    assert re.search(
+        r"tokens · \$0\.0[3-9]", lines[-1]
+    )  # three searches, one cent each
     assert sent["tools"][0]["return_token_budget"] == "unlimited"
     assert (sent["background"], sent["max_tool_calls"]) == (True, 60)
+    assert sent["max_output_tokens"] == 64_000
+
+
+@pytest.mark.asyncio
+async def test_research_is_shown_and_survives_a_broken_connection(
+    tab: Tab, research: str, simulator: Simulator
+) -> None:
+    """Each search while it runs, then the answer with its sources, in the background."""
+    turn = await tab.send(research, "sim:web-search,drop=9 When did it freeze?")
+
+    assert turn.error is None
+    assert_researched(await tab.message(turn), chat_bodies(simulator)[0])
+
+
+@pytest.mark.asyncio
+async def test_research_survives_a_closed_tab(
+    member: User, research: str, simulator: Simulator
+) -> None:
+    """The answer is there when somebody opens the chat again."""
+    async with Tab(member) as closed:
+        turn = await closed.begin(research, "sim:web-search,hold=9 When did it freeze?")
+        await turn.until(lambda seen: seen.statuses)
+    simulator.release()
+    async with Tab(member) as opened:
+        stored = await opened.ended_message(turn)
+
+    assert_researched(stored, chat_bodies(simulator)[0])
 
 
 @pytest.mark.asyncio

@@ -16,7 +16,7 @@ from hosts.browser.page import ChatPage
 from hosts.people.users import User
 from hosts.setup.switches import BUILT, SWITCHES
 from releasing.contents import PIPE_ID, READABLE
-from releasing.imports import functions_file, models_file
+from releasing.imports import models_file, plugins_file
 from releasing.packed import pack
 from simulator import Simulator
 
@@ -118,7 +118,7 @@ def write_files(folder: Path, pipe_source: str) -> tuple[Path, Path]:
     }
     functions, models = folder / "functions.json", folder / "models.json"
     functions.write_text(
-        functions_file({ID: pack(pipe_source, BUILT_PATH), **sources}), "utf-8"
+        plugins_file({ID: pack(pipe_source, BUILT_PATH), **sources}), "utf-8"
     )
     models.write_text(models_file(ID, [MODEL], SWITCH_IDS.values()), "utf-8")
     return functions, models

@@ -136,6 +136,44 @@ async def test_nobody_reads_a_secret(
         assert "header-canary" not in told
 
 
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"BASE_URL": "{evil}"},
+        {"BASE_URL": "{evil}", "API_KEY": ""},
+        {"BASE_URL": "{evil}", "API_KEY": "env:OPENAI_API_KEY"},
+        {"PROXY": "{evil}"},
+    ],
+    ids=["stored key", "key of the environment", "named key", "proxy"],
+)
+async def test_key_goes_only_where_the_server_allows(
+    simulator: Simulator, lie: Json
+) -> None:
+    """A page of any origin sends other valves, and reads the stored ones before."""
+    allowed = {
+        "GPT5_AGENT_ALLOW": f"url:{simulator.base_url}",
+        "OPENAI_API_KEY": simulator.api_key,
+    }
+    origin = {"Origin": "https://evil.example"}
+    async with Simulator() as evil, PipelinesServer(allowed) as server:
+        await install_pipeline(server, own_valves(simulator))
+        assert text_of(await server.chunks(REACT, "sim:short hello"))
+        changes = {k: v.replace("{evil}", evil.base_url) for k, v in lie.items()}
+        async with Client(server.url) as page:
+            stored = await page.call("GET", f"/{PIPELINE_ID}/valves")
+            address = f"{server.url}/{PIPELINE_ID}/valves/update"
+            body = {**stored, **changes}
+            async with page.http.post(address, json=body, headers=origin) as changed:
+                assert changed.status == 200
+                assert changed.headers["Access-Control-Allow-Origin"] == "*"
+        await server.chunks(REACT, "sim:short hello")
+        log = server.log()
+
+    assert evil.requests == []
+    assert len(simulator.requests) == 1
+    assert "GPT5_AGENT_ALLOW" in log
+
+
 async def test_saving_the_valves_again_keeps_them(
     own_server: PipelinesServer, simulator: Simulator
 ) -> None:

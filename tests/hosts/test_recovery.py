@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from calls.outcomes import RESPONDED
 from calls.valves import expert
 from chats.pictures import PNG
 from hosts.people.client import Json
@@ -70,9 +71,13 @@ async def admins_tab(admin: User) -> AsyncIterator[Tab]:
 
 
 def told(turn: Turn) -> list[str]:
-    """The status lines of an answer but for the last one."""
+    """The status lines of an answer without the last one and without ends of waits."""
     lines = [str(status["description"]) for status in turn.statuses]
-    return [line for line in lines if not line.startswith("Finished in ")]
+    return [
+        line
+        for line in lines
+        if line != RESPONDED and not line.startswith("Finished in ")
+    ]
 
 
 def asked(simulator: Simulator, since: int = 0) -> list[int | None]:

@@ -1,72 +1,116 @@
-"""The sandbox as a tool of the real Open WebUI."""
+"""The sandbox as a tool of the real Open WebUI, as the file of a release brings it."""
 
 import json
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from hosts.people.tabs import Tab, Turn
+from hosts.people.client import OpenWebUIError
+from hosts.people.tabs import Tab
 from hosts.people.uploads import attach
-from hosts.people.users import EVERYBODY_READS, User
-from hosts.sent import chat_bodies
+from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.sandbox_tool import (
+    BUILT_TOOL,
+    TOOL,
+    import_tools,
+    output_of,
+    release_file,
+    sandbox_installed,
+    sandbox_options,
+    use,
+)
 from marking import require_mark
+from releasing.contents import READABLE, SANDBOX_ID
+from releasing.packed import pack, unpack
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "sandbox_tool")]
-
-BUILT_TOOL = Path(__file__).parents[2] / "pipes/openai_responses_sandbox.py"
-MODEL = "openai_responses.gpt-6.2-sol"
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.usefixtures("pipe"),
+]
 
 
 @pytest_asyncio.fixture(scope="module")
 async def sandbox_tool(admin: User) -> AsyncIterator[None]:
-    """The built file, imported as a tool for everybody."""
+    """The file of a release, imported, with access for everybody."""
     require_mark("sandbox")
-    form = {
-        "id": "sandbox",
-        "name": "Sandbox",
-        "content": BUILT_TOOL.read_text(),
-        "meta": {"description": "tests"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
-    yield
-    await admin.call("DELETE", "/api/v1/tools/id/sandbox/delete")
-
-
-async def use(
-    tab: Tab,
-    tool: str,
-    arguments: dict[str, Any],
-    *,
-    files: list[dict[str, Any]] | None = None,
-    **more: Any,
-) -> Turn:
-    """Let the model call a tool with these arguments."""
-    choice = {"type": "function", "function": {"name": tool}}
-    body: dict[str, Any] = {"tool_ids": ["sandbox"], "tool_choice": choice}
-    if files:
-        body["files"] = files  # the page names them beside those of the message
-        more["files"] = files
-    return await tab.send(MODEL, f"sim:tool {json.dumps(arguments)}", body=body, **more)
-
-
-def output_of(simulator: Simulator) -> str:
-    """What the last tool answered."""
-    items = chat_bodies(simulator)[-1]["input"]
-    outputs = [i["output"] for i in items if i["type"] == "function_call_output"]
-    return str(outputs[-1])
+    async with sandbox_installed(admin):
+        yield
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
+async def test_import_stores_the_packed_file(admin: User, member: User) -> None:
+    """Unchanged, with its eight tools; only who is granted access may use it."""
+    stored = await admin.call("GET", TOOL)
+    [exported] = [
+        tool
+        for tool in await admin.call("GET", "/api/v1/tools/export")
+        if tool["id"] == SANDBOX_ID
+    ]
+    [entry] = json.loads(release_file())
+    private = {**entry, "id": "private_sandbox"}
+    await import_tools(admin, json.dumps([private]))
+    try:
+        with pytest.raises(OpenWebUIError):
+            await member.call("GET", "/api/v1/tools/id/private_sandbox")
+    finally:
+        await admin.call("DELETE", "/api/v1/tools/id/private_sandbox/delete")
+
+    readable = READABLE[SANDBOX_ID]
+    assert unpack(stored["content"], readable) == BUILT_TOOL.read_text("utf-8")
+    assert exported["content"] == entry["content"]
+    assert {spec["name"] for spec in exported["specs"]} == {
+        "python_execute",
+        "shell_execute",
+        "sandbox_fs_edit",
+        "sandbox_fs_list",
+        "sandbox_fs_mkdir",
+        "sandbox_fs_read",
+        "sandbox_fs_remove",
+        "sandbox_fs_write",
+    }
+    assert stored["meta"]["manifest"]["title"] == "Sandbox"
+    assert (await member.call("GET", TOOL))["id"] == SANDBOX_ID
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
+async def test_update_keeps_settings_and_workspaces(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The next version replaces the text; what chats have stays."""
+    stored = await admin.call("GET", TOOL)
+    source = BUILT_TOOL.read_text("utf-8")
+    newer = source.replace("Replaced the passage.", "Exchanged the passage.")
+    assert newer != source
+    writing = {"path": "a.txt", "content": "one two"}
+    first = await use(tab, "sandbox_fs_write", writing)
+    form = {key: stored[key] for key in ("id", "name", "meta")}
+    async with sandbox_options(admin, {"seconds": 20}):
+        for text in (newer, source):
+            form["content"] = pack(text, READABLE[SANDBOX_ID])
+            await admin.call("POST", f"{TOOL}/update", form)
+            edit = {"path": "a.txt", "old": "one", "new": "one"}
+            await use(tab, "sandbox_fs_edit", edit, chat_id=first.chat_id)
+            if text is newer:
+                assert output_of(simulator).startswith("Exchanged the passage.")
+        valves = await admin.call("GET", f"{TOOL}/valves")
+
+    assert output_of(simulator).startswith("Replaced the passage.")
+    assert valves["SANDBOX_OPTIONS"] == '{"seconds": 20}'
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_a_file_comes_back_to_the_person(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
-    """Stored for whoever asked, below the answer, and in the chat's workspace alone."""
+    """Stored for whoever asked, at the answer, and in the chat's workspace alone."""
     code = "open('table.csv', 'w').write('a,b')"
     first = await use(tab, "python_execute", {"code": code})
     written = json.loads(output_of(simulator))
@@ -94,6 +138,7 @@ async def test_a_file_comes_back_to_the_person(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 async def test_attached_files_are_in_the_workspace(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
@@ -110,6 +155,50 @@ async def test_attached_files_are_in_the_workspace(
     assert after["stdout"] == "changed\n"
 
 
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
+async def test_an_exact_passage_is_replaced(tab: Tab, simulator: Simulator) -> None:
+    """Once, and only if it is unique; the shell sees the new text."""
+    writing = {"path": "src/a.py", "content": "one = 1\ntwo = 1\n"}
+    first = await use(tab, "sandbox_fs_write", writing)
+    chat = first.chat_id
+
+    ambiguous = {"path": "src/a.py", "old": "= 1", "new": "= 2"}
+    await use(tab, "sandbox_fs_edit", ambiguous, chat_id=chat)
+    refused = output_of(simulator)
+    unique = {"path": "src/a.py", "old": "two = 1", "new": "two = 2"}
+    await use(tab, "sandbox_fs_edit", unique, chat_id=chat)
+    replaced = output_of(simulator)
+    command = {"command": "grep -c . src/a.py; grep two src/a.py | wc -c"}
+    await use(tab, "shell_execute", command, chat_id=chat)
+
+    assert refused.startswith("Error: ")
+    assert "more than once" in refused
+    assert replaced.startswith("Replaced the passage.")
+    assert json.loads(output_of(simulator))["stdout"] == "2\n8\n"
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
+async def test_wheels_of_the_server_can_be_imported(
+    tab: Tab, admin: User, simulator: Simulator, tmp_path: Path
+) -> None:
+    """What the setting names, in every chat; without it, the error names the setting."""
+    with zipfile.ZipFile(tmp_path / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "ANSWER = 42\n")
+        wheel.writestr("tiny-1.0.dist-info/METADATA", "Name: tiny\nVersion: 1.0\n")
+    code = {"code": "import tiny\ntiny.ANSWER"}
+
+    await use(tab, "python_execute", code)
+    without = json.loads(output_of(simulator))
+    async with sandbox_options(admin, {"wheels": str(tmp_path)}):
+        await use(tab, "python_execute", code)
+        answer = json.loads(output_of(simulator))
+
+    assert answer["result"] == 42
+    assert "No module named 'tiny'" in without["stderr"]
+
+
 ATTACKS = {
     "network": (
         "import socket; socket.create_connection(('127.0.0.1', {port}), 2)",
@@ -121,11 +210,20 @@ ATTACKS = {
         "{{}}[b'WEBUI_SECRET_KEY' in open('/proc/1/environ', 'rb').read()]",
         "KeyError: False",
     ),
+    "link to the database": (
+        "import os; os.symlink('{home}/data/webui.db', 'link'); open('link', 'rb')",
+        "FileNotFoundError",
+    ),
+    "workspaces of others": (
+        "import os; os.listdir('{home}/data/openai_responses_sandbox')",
+        "FileNotFoundError",
+    ),
 }
-"""Code, and the error that stops it."""
+"""Code, and the error that stops it; more of them are in test_sandbox_attacks.py."""
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("sandbox_tool")
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_attacks_fail(
     tab: Tab, server: OpenWebUI, simulator: Simulator, attack: str

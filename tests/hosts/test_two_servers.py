@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -20,12 +22,19 @@ from aiohttp import web
 from calls.valves import expert
 from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.tabs import Tab
-from hosts.people.users import User
+from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.servers.databases import lent_postgres, lent_redis
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import administration
-from hosts.setup.pipes import install_copy, install_pipe, valves_changed
+from hosts.setup.pipes import (
+    install_copy,
+    install_pipe,
+    install_toolkit,
+    valves_changed,
+)
+from hosts.test_sandbox_tool import BUILT_TOOL
+from marking import require_mark
 from simulator import Simulator
 from upstream.server import Upstream
 
@@ -56,6 +65,8 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         database = await stack.enter_async_context(lent_postgres())
         redis = await stack.enter_async_context(lent_redis())
         shared = {"DATABASE_URL": database, "REDIS_URL": redis}
+        # As two workers of one server have it; the sandbox keeps its workspaces there.
+        shared["DATA_DIR"] = stack.enter_context(TemporaryDirectory())
         shared |= {"WEBSOCKET_MANAGER": "redis", "RAG_SYSTEM_CONTEXT": "true"}
         shared |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true"}
         shared |= {"IDENTITY_ENDPOINT": azure.base_url, "IDENTITY_HEADER": "proof"}
@@ -202,6 +213,116 @@ async def test_many_answers_are_counted_exactly(
     counts = rf"50 \| {given:,} \| 0 \| {made:,} \|"
     for text in told:
         assert re.search(rf"^\| today \| [\d.]+ \| {counts}", text, re.MULTILINE)
+
+
+async def test_limit_of_an_agent_holds_on_the_other_server(
+    pair: Pair, simulator: Simulator
+) -> None:
+    """It ends between two rounds on one, and begins no answer on the other."""
+    agent = f"{PIPE}.gpt5_function_calling"
+    valves = await pair.admin.valves(PIPE)
+    changes = {
+        "MODEL_ID": f"{valves['MODEL_ID']}, gpt5_function_calling",
+        "AGENT_JSON": json.dumps({"model": "gpt-6.2-sol"}),
+    }
+    rules = json.dumps([{"role": "user", "tokens": 1, "per": "day"}])
+    email = f"{uuid4().hex}@example.com"
+    await install_toolkit(pair.admin, "weather")
+    async with (
+        valves_changed(pair.admin, PIPE, **changes),
+        administration(pair.admin, USER_LIMITS_JSON=rules),
+        await pair.admin.add_user(email, "limited") as here,
+        User(pair.members[1].url, email, "limited") as there,
+    ):
+        await pair.admin.models()
+        await pair.admin.share_model(agent, "agent")
+        async with Tab(here) as left, Tab(await there.sign_in()) as right:
+            body = {"tool_ids": ["weather"]}
+            turns = [
+                await left.send(agent, "sim:agent-work weather?", body=body),
+                await right.send(agent, "sim:agent-work weather?", body=body),
+                await right.send(MODEL, "sim:short hello"),
+            ]
+
+    for turn in turns:
+        assert "Your limit of 1 tokens a day is used up" in str(turn.error)
+    assert len(answered(simulator)) == 1
+
+
+async def test_approval_is_given_at_the_other_server(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """The page is connected to one, and the answer runs on the other."""
+    left, right = tabs
+    asked: list[str] = []
+
+    def allow(payload: dict[str, Any]) -> bool | None:
+        if payload["data"].get("type") != "confirmation":
+            return None
+        asked.append(payload["data"]["data"]["tool_call"]["name"])
+        return True
+
+    left.answer = allow
+    right.answer = lambda _: False
+    await install_toolkit(pair.admin, "asking")
+    body = {
+        "tool_ids": ["asking"],
+        "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
+        "session_id": left.session_id,
+    }
+    async with valves_changed(pair.admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
+        turn = await right.send(MODEL, "sim:tool weather?", body=body)
+
+    assert turn.error is None
+    assert asked == ["get_weather"]
+    items = chat_bodies(simulator)[-1]["input"]
+    [told] = [i["output"] for i in items if i["type"] == "function_call_output"]
+    assert told.startswith("Sunny in")
+
+
+WRITER = """
+import time
+begin = time.time()
+time.sleep(2)
+open('turns', 'a').write(f'{begin} {time.time()}\\n')
+print(open('turns').read())
+"""
+
+
+@pytest.mark.sandbox
+async def test_workspace_is_used_by_one_server_at_a_time(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """Two questions of one chat at once, one on each: their code takes turns."""
+    require_mark("sandbox")
+    form = {
+        "id": "sandbox",
+        "name": "Sandbox",
+        "content": BUILT_TOOL.read_text(),
+        "meta": {"description": "tests"},
+        "access_grants": [EVERYBODY_READS],
+    }
+    await pair.admin.call("POST", "/api/v1/tools/create", form)
+    first = await tabs[0].send(MODEL, "sim:short hello")
+    choice = {"type": "function", "function": {"name": "python_execute"}}
+    body = {"tool_ids": ["sandbox"], "tool_choice": choice}
+    question = f"sim:tool {json.dumps({'code': WRITER})}"
+    branch = {"chat_id": first.chat_id, "parent_id": first.message_id}
+    turns = await asyncio.gather(
+        *(tab.send(MODEL, question, body=body, **branch) for tab in tabs)
+    )
+
+    outputs = [
+        json.loads(item["output"])["stdout"]
+        for sent in chat_bodies(simulator)
+        for item in sent["input"]
+        if item["type"] == "function_call_output"
+    ]
+    lines = max(outputs, key=len).splitlines()
+    times = sorted([float(word) for word in line.split()] for line in lines if line)
+    assert [turn.error for turn in turns] == [None, None]
+    assert len(times) == 2
+    assert times[0][1] <= times[1][0]
 
 
 def about_the_user(headers: Mapping[str, str]) -> dict[str, str]:

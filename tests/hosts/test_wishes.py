@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -182,6 +183,19 @@ async def test_overrides_of_a_model_hold(
         turn
     )
     assert "text" not in last_body(simulator)
+
+
+async def test_the_last_line_says_how_full_the_window_is(admin: User, tab: Tab) -> None:
+    """From half on, and on the stored answer; a chat with room for more says nothing."""
+    with_room = await tab.send(CHAT, "sim:short")
+    share = {"gpt-5.2": {"context_window": 6_000}}
+    async with valves_changed(admin, PIPE, MODEL_OVERRIDES_JSON=json.dumps(share)):
+        nearly_full = await tab.send(CHAT, "sim:short")
+    stored = await tab.message(nearly_full)
+
+    assert not any("full" in line for line in lines(with_room))
+    last = str(stored["statusHistory"][-1]["description"])
+    assert re.search(r" · context [5-9]\d % full", last), last
 
 
 async def test_gpt_5_auto_says_what_it_chose_and_stays_with_it(

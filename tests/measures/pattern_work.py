@@ -2,7 +2,8 @@
 
 `re` backtracks, but it counts nothing, and a time says little on a busy computer. This
 matcher reads the tree that `re` itself parses and takes the same alternatives in the
-same order, without its short cuts: its steps are an upper bound of those of `re`.
+same order, without its short cuts: its steps are an upper bound of those of `re`. A
+reference to a group is read as the group itself, which matches that text among others.
 
 Repeats with a limit above `SHORT_LIMIT` are read with that limit, because a small text
 would not show that they end. Another count says what a higher limit costs.
@@ -85,6 +86,8 @@ class CompiledPattern:
     """Texts that the pattern matches up to one of its parts."""
     has_empty_loop: bool = False
     """Whether an unlimited repeat may read nothing in a turn."""
+    groups: dict[int, Any] = field(default_factory=dict)
+    """The trees of the groups, by their numbers."""
 
 
 def compile_pattern(
@@ -131,8 +134,8 @@ class _Compiler:
             self.program.append(Sign(fits))
         elif code is CODES.BRANCH:
             self._add_branch(value[1])
-        elif code is CODES.SUBPATTERN:
-            self.add(value[3])
+        elif code in (CODES.SUBPATTERN, CODES.GROUPREF, CODES.GROUPREF_EXISTS):
+            self._add_group(code, value)
         elif code is CODES.ATOMIC_GROUP:
             self.program.append(Atom(self._inner(value)))
         elif code is CODES.POSSESSIVE_REPEAT:
@@ -145,6 +148,17 @@ class _Compiler:
             self._add_look(value, wanted=code is CODES.ASSERT)
         else:
             raise NotImplementedError(f"{code} {value}")
+
+    def _add_group(self, code: Any, value: Any) -> None:
+        """Append a group, a reference to one, or what depends on whether it matched."""
+        if code is CODES.SUBPATTERN:
+            self.compiled.groups[value[0]] = value[3]
+            self.add(value[3])
+        elif code is CODES.GROUPREF:
+            self.add(self.compiled.groups[value])
+        else:
+            _, if_matched, if_not = value
+            self._add_branch([if_matched, if_not or ()])
 
     def _add_branch(self, alternatives: Any) -> None:
         split = len(self.program)
@@ -297,6 +311,8 @@ class _Sampler:
             return texts[0]
         if code is CODES.SUBPATTERN:
             return self.sample(value[3], before)
+        if code is CODES.GROUPREF:
+            return self.sample(self.compiled.groups[value], before)
         if code in (CODES.MAX_REPEAT, CODES.MIN_REPEAT, CODES.POSSESSIVE_REPEAT):
             least, _, body = value
             times: int = max(1, min(least, SHORT_LIMIT))

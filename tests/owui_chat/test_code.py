@@ -31,15 +31,19 @@ def code(**more: Any) -> Item:
     }
 
 
-CODES = [
-    code(),
-    code(outputs=None),
-    code(outputs=[]),
-    code(status="failed", outputs=None),
-    code(code="a = '''\n</code_interpreter>'''\n", outputs=None),
-    code(outputs=[{"type": "logs", "logs": "4"}, {"type": "logs", "logs": "2"}]),
-    code(outputs=[{"type": "logs", "logs": "```\n"}]),
-]
+CODES = {
+    "printed": code(),
+    "outputs not included": code(outputs=None),
+    "no outputs": code(outputs=[]),
+    "failed": code(status="failed", outputs=None),
+    "closing tag in the code": code(
+        code="a = '''\n</code_interpreter>'''\n", outputs=None
+    ),
+    "printed twice": code(
+        outputs=[{"type": "logs", "logs": "4"}, {"type": "logs", "logs": "2"}]
+    ),
+    "fence in the output": code(outputs=[{"type": "logs", "logs": "```\n"}]),
+}
 
 
 def removed(text: str, item: Item) -> str | None:
@@ -55,7 +59,7 @@ def host_text(host: HostFunctions, *output: Item) -> str:
     return text
 
 
-@pytest.mark.parametrize("item", CODES)
+@pytest.mark.parametrize("item", CODES.values(), ids=CODES)
 def test_what_the_host_puts_into_the_text_is_taken_out(
     host_functions: HostFunctions, item: Item
 ) -> None:
@@ -87,6 +91,7 @@ def test_what_the_host_puts_into_the_text_is_taken_out(
             "print(6 * 7)\n```\n```text\n'''",
         ),
     ],
+    ids=["printed", "outputs not included", "failed", "fence in the output"],
 )
 def test_what_code_printed_is_drawn_below_it(item: Item, drawn: str) -> None:
     """Between the fences that the host puts around the code."""
@@ -141,7 +146,11 @@ def test_code_goes_back_as_a_call_with_its_output(
     assert "cntr_1" not in json.dumps(items)
 
 
-@pytest.mark.parametrize("item", [*CODES, code(id=None), code(code="1", id="c" * 90)])
+@pytest.mark.parametrize(
+    "item",
+    [*CODES.values(), code(id=None), code(code="1", id="c" * 90)],
+    ids=[*CODES, "no id", "long id"],
+)
 def test_past_code_is_always_alike_and_bounded(
     host_functions: HostFunctions, item: Item
 ) -> None:

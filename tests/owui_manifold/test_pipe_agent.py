@@ -1,6 +1,7 @@
 """Agents in the pipe: strategies as models, and the switch that makes one of a model."""
 
 import json
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import pairwise
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents.sample import calls
 from calls.outcomes import (
     chunks_of,
     closings,
@@ -23,6 +25,9 @@ from calls.turns import row_of
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
+from owui_manifold.run import agent as agent_module
+from runs.sample import message
+from runs.scripted import ScriptedProvider
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 
@@ -355,6 +360,74 @@ async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) ->
     assert sent["model"] == "gpt-6.1-sol"
 
 
+@pytest.mark.parametrize(
+    "nothing", ["", {}, {"persistence_policy": None, "extra_policy": " "}], ids=repr
+)
+async def test_empty_overrides_of_the_setting_change_no_byte(
+    pipe: Pipe, sim: Simulator, nothing: Any
+) -> None:
+    """AGENT_JSON holds a text or an object (R2)."""
+    await chunks_of(pipe, asked("Hi"), **given())
+    configure(pipe, prompt_policy_overrides=nothing)
+    await chunks_of(pipe, asked("Hi"), **given())
+
+    without, with_nothing = (head(request.body) for request in sim.requests[-2:])
+    assert with_nothing == without
+
+
+async def test_overrides_of_the_setting_add_or_replace(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A text follows the policies as it is, an object replaces what it names (R3, R4)."""
+    preamble = {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
+    heads: list[str] = []
+    for overrides in ("", '["a list"]', preamble):
+        configure(pipe, prompt_policy_overrides=overrides)
+        await chunks_of(pipe, asked("Hi"), **given())
+        heads.append(head(sim.requests[-1].body))
+
+    plain, added, replaced = heads
+    before, _, after = plain.partition("<tool_preamble>")
+    _, _, rest = after.partition("</tool_preamble>")
+    assert added == f'{plain}\n\n["a list"]'
+    own = "<tool_preamble>\nSay nothing.\n</tool_preamble>"
+    assert replaced == f"{before}{own}{rest}"
+
+
+async def test_a_call_that_comes_twice_is_made_once(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its last form; one without a name is dropped (R12)."""
+    once = calls("get_weather", 1, "Bern")
+    again = {**calls("get_weather", 1, "Basel"), "id": "fc_other"}
+    nameless = {**calls("", 3), "id": "fc_nameless"}
+    provider = ScriptedProvider([once, again, nameless], [message("9", "It rains.")])
+    monkeypatch.setattr(agent_module, "Attempts", lambda *_: provider)
+    tool = Weather()
+
+    chunks = await chunks_of(pipe, asked("Hi"), **given(tool))
+
+    assert errors(chunks) == []
+    assert tool.calls == 1
+    last, _ = provider.asked[-1]
+    [output] = [item for item in last if item["type"] == "function_call_output"]
+    assert output["output"] == "Rain in Basel."
+
+
+async def test_the_log_has_figures_and_no_words(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither of the chat nor of its tools (R16)."""
+    caplog.set_level(logging.DEBUG)
+    chunks = await chunks_of(pipe, asked("sim:tool my diary"), **given(Weather()))
+
+    assert '"rounds": 2, "tool_calls": 1' in caplog.text
+    output = "Rain in Zürich."
+    assert output in json.dumps(chunks, ensure_ascii=False)
+    for words in ("my diary", "Zürich", output):
+        assert words not in caplog.text
+
+
 # ----------------------------------------------------------------- what is shown
 
 
@@ -387,17 +460,21 @@ async def test_hidden_texts_are_sent_again_in_the_next_turn(
     assert "That needs a tool." in str(sim.requests[-1].body["input"])
 
 
+@pytest.mark.parametrize("shows", [True, False])
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-4.1"])
 async def test_thoughts_in_tags_are_hidden_and_sent_again(
-    pipe: Pipe, sim: Simulator, model: str
+    pipe: Pipe, sim: Simulator, model: str, shows: bool
 ) -> None:
-    """The model gets its own bytes, unless a person edited the answer (R14)."""
-    configure(pipe, model=model, emit_intermediate_thoughts=False)
+    """They are reasoning, or hidden; the model gets its own bytes again (R14)."""
+    configure(pipe, model=model, emit_intermediate_thoughts=shows)
     first = await chunks_of(pipe, asked("sim:agent-tags"), **given())
     body = chat("sim:agent-tags", stored(first), "Thanks.", model=AGENT)
     await chunks_of(pipe, body, **given(message_id="m-2"))
 
-    assert "I know this." not in json.dumps(first)
+    assert "think>" not in json.dumps(first)
+    assert [thought for thought in thoughts_of(first) if "I know" in thought] == (
+        ["I know this."] if shows else []
+    )
     assert strip_markers(grown(first)).strip() == "It is `408 m`."
     answers = [
         i for i in sim.requests[-1].body["input"] if i.get("role") == "assistant"
@@ -407,17 +484,65 @@ async def test_thoughts_in_tags_are_hidden_and_sent_again(
     ]
 
 
+@pytest.mark.parametrize("shows", [True, False])
+async def test_a_call_without_a_word_gets_a_thought(pipe: Pipe, shows: bool) -> None:
+    """Unless thoughts are hidden (R14)."""
+    configure(pipe, emit_intermediate_thoughts=shows)
+    chunks = await chunks_of(pipe, asked("sim:agent-silent"), **given(Weather()))
+
+    told = [thought for thought in thoughts_of(chunks) if thought]
+    assert told == (["I am going to use get_weather."] if shows else [])
+
+
+@pytest.mark.parametrize("model", ["my_pipe.gpt-6.1-sol", AGENT])
+async def test_thoughts_are_an_agents(pipe: Pipe, model: str) -> None:
+    """A plain model's texts are shown as they are."""
+    chunks = await chunks_of(pipe, asked("sim:agent-tags", model), **given())
+
+    assert ("<think>" in grown(chunks)) is (model != AGENT)
+
+
 async def test_a_whole_answer_has_no_hidden_texts(pipe: Pipe) -> None:
     """With and without a chat."""
     configure(pipe, emit_intermediate_thoughts=False)
-    page = await result_of(pipe, asked("sim:remarks"), **given(Weather()))
-    tools = given(Weather())["__tools__"]
-    client = {"__user__": USER, "__metadata__": {"user_id": "user-1"}}
-    plain = await result_of(pipe, asked("sim:remarks"), **client, __tools__=tools)
-
-    for whole in (page, plain):
+    for whole in await both_results(pipe, "sim:remarks"):
         assert "That needs a tool." not in json.dumps(whole)
         assert "It said: Rain" in whole["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_a_whole_answer_has_thoughts_as_reasoning(
+    pipe: Pipe, shows: bool
+) -> None:
+    """With and without a chat; its text has none (R14)."""
+    configure(pipe, emit_intermediate_thoughts=shows)
+    for whole in await both_results(pipe, "sim:agent-tags"):
+        message = whole["choices"][0]["message"]
+        assert message["content"].strip() == "It is `408 m`."
+        assert message.get("reasoning_content", "") == ("I know this." * shows)
+        assert "think>" not in json.dumps(whole)
+    for whole in await both_results(pipe, "sim:agent-silent"):
+        assert ("I am going to use" in json.dumps(whole)) is shows
+
+
+async def both_results(pipe: Pipe, text: str) -> list[Json]:
+    """The whole answers that a chat and a plain client get."""
+    page = given(Weather())
+    client: Json = {"__user__": USER, "__metadata__": {"user_id": "user-1"}}
+    return [
+        await result_of(pipe, asked(text), **page),
+        await result_of(pipe, asked(text), **client, __tools__=page["__tools__"]),
+    ]
+
+
+def thoughts_of(chunks: list[Json]) -> list[str]:
+    """The reasoning on the page, in its last form."""
+    ended = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
+    return [
+        "".join(part["text"] for part in item["summary"])
+        for item in ended
+        if item["type"] == "reasoning"
+    ]
 
 
 @pytest.mark.parametrize("scenario", ["failed", "drop"])
@@ -430,6 +555,40 @@ async def test_an_answer_that_failed_has_its_metadata(
     assert errors(chunks)
     [metadata] = metadata_of(chunks)
     assert metadata["ending"] != "completed"
+
+
+async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
+    """With no round; for the page, a plain client, and a whole answer (R15)."""
+    configure(pipe, model="chatgpt-image-latest")
+    told: list[Json] = []
+
+    async def emit(event: Json) -> None:
+        told.append(event)
+
+    page = await chunks_of(pipe, asked("Hi"), **given())
+    plain = await chunks_of(pipe, asked("Hi"), __user__=USER, __metadata__={})
+    whole = await result_of(pipe, asked("Hi"), **given(), __event_emitter__=emit)
+
+    [metadata] = metadata_of(page)
+    assert metadata["strategy"] == "gpt5_function_calling"
+    assert metadata["model"] == "chatgpt-image-latest"
+    assert (metadata["rounds"], metadata["total_tokens"]) == (0, 0)
+    assert metadata["ending"] not in ("completed", "cancelled")
+    assert closings(page)[0].startswith("Interrupted after")
+    [*_, before_error, _] = plain
+    assert before_error["execution_metadata"] == metadata
+    assert whole["execution_metadata"] == metadata
+    assert "AGENT_JSON" in whole["error"]["message"]
+    assert [event["data"]["execution_metadata"] for event in told] == [metadata]
+
+
+async def test_a_refusal_of_a_plain_model_has_no_metadata(pipe: Pipe) -> None:
+    """Only agents report what they took."""
+    pipe.valves = pipe.valves.model_copy(update={"API_KEY": ""})
+    chunks = await chunks_of(pipe, chat("Hi"), **given())
+
+    assert errors(chunks)
+    assert metadata_of(chunks) == []
 
 
 async def test_a_whole_answer_has_its_metadata(pipe: Pipe) -> None:

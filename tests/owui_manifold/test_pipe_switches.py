@@ -30,18 +30,20 @@ async def test_check_answers_an_administrator(pipe: Pipe, sim: Simulator) -> Non
     assert "/check" not in str([request.body for request in sim.requests])
 
 
-async def test_check_of_a_user_goes_to_the_model(pipe: Pipe, sim: Simulator) -> None:
-    """Whatever they write."""
-    await chunks_of(pipe, chat("/check"), **NATIVE)
+@pytest.mark.parametrize(
+    ("text", "caller"),
+    [
+        pytest.param("/check", NATIVE, id="of a user"),
+        pytest.param("What does /check do?", asked_by(ADMIN), id="in the middle"),
+    ],
+)
+async def test_other_check_goes_to_the_model(
+    pipe: Pipe, sim: Simulator, text: str, caller: dict[str, Any]
+) -> None:
+    """A check is an administrator's, and a message of its own."""
+    await chunks_of(pipe, chat(text), **caller)
 
-    assert "/check" in str(sim.requests[-1].body["input"])
-
-
-async def test_a_command_in_the_middle_is_text(pipe: Pipe, sim: Simulator) -> None:
-    """A check is a message of its own."""
-    await chunks_of(pipe, chat("What does /check do?"), **asked_by(ADMIN))
-
-    assert "/check" in str(sim.requests[-1].body["input"])
+    assert text in str(sim.requests[-1].body["input"])
 
 
 async def test_a_switch_of_the_composer_holds_for_its_message(

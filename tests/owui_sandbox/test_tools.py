@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 
 from marking import require_mark
+from owui_host.lookup import HostTooOld
 from owui_sandbox import tools as tools_module
-from owui_sandbox.host import HostLacks
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from owui_sandbox.tools import Tools
+from stand_in.host import StandInHost
 from toolbox.sandbox.backend import SharedLimits
 from toolbox.sandbox.workspaces import WorkspaceKey
 
@@ -38,6 +40,14 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     require_mark("sandbox")
     monkeypatch.setattr(tools_module, "data_folder", lambda: tmp_path)
     return Tools()
+
+
+@pytest.fixture
+def host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> StandInHost:
+    """Open WebUI with its files, whose folder is not that of the workspaces."""
+    return StandInHost(monkeypatch, tmp_path_factory.mktemp("files"))
 
 
 def asked(user: str = "ada", chat: str = "chat") -> dict[str, Any]:
@@ -214,6 +224,64 @@ async def test_attacks_fail(
     assert error in answer["stderr"]
 
 
+LIMITS = {
+    "seconds": ({"seconds": 1}, "while True: pass", "1 s"),
+    "memory": ({"memory_mb": 64}, "len(bytearray(200_000_000))", "MemoryError"),
+    "disk": (
+        {"disk_mb": 1},
+        "for n in range(4): open(f'{n}', 'wb').write(bytes(500_000))",
+        "disk_mb",
+    ),
+    "output": ({}, "print('x' * 1_000_000)", "50000 bytes"),
+    "processes": (
+        {},
+        "import os\nfor _ in range(100):\n    os.fork() or os._exit(0 * os.wait()[0])",
+        "BlockingIOError",
+    ),
+}
+"""Options of the valve, code, and the word in the answer that says which limit ended it."""
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.asyncio
+async def test_limits_hold(tools: Tools, limit: str) -> None:
+    """Those of the valve, and those that nobody sets; the chat goes on (R36)."""
+    options, code, told = LIMITS[limit]
+    tools.valves = tools.Valves(SANDBOX_OPTIONS=json.dumps(options))
+
+    answer = await tools.python_execute(code, **asked())
+
+    assert told in answer
+    assert json.loads(await tools.python_execute("1 + 1", **asked()))["result"] == 2
+
+
+@pytest.mark.asyncio
+async def test_link_leads_to_nothing_of_the_host(tools: Tools, tmp_path: Path) -> None:
+    """The file tools run in the sandbox as well (R37)."""
+    secret = tmp_path / "secret"
+    secret.write_text("CANARY")
+    code = f"import os; os.symlink({str(secret)!r}, 'link')"
+    await tools.python_execute(code, **asked())
+
+    read = await tools.sandbox_fs_read("link", **asked())
+    written = await tools.sandbox_fs_write("link", "mine", **asked())
+
+    assert read.startswith("Error: ")
+    assert "CANARY" not in read
+    assert written.startswith("Error: ")
+    assert secret.read_text() == "CANARY"
+
+
+@pytest.mark.asyncio
+async def test_no_packages_are_installed_by_default(tools: Tools) -> None:
+    """Only those of `wheels` would be there (R40)."""
+    code = "import os; os.path.exists('/packages')"
+
+    answer = json.loads(await tools.python_execute(code, **asked()))
+
+    assert answer["result"] is False
+
+
 @pytest.mark.asyncio
 async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) -> None:
     """The model is told, and no copy stays."""
@@ -221,6 +289,45 @@ async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) 
 
     assert "There is no page" in answer
     assert files_below(tmp_path, "run-*") == []
+
+
+def asked_with_file(file_id: str) -> dict[str, Any]:
+    """A call from a chat to which the user attached a file."""
+    who = asked(user="user-1")
+    who["__metadata__"]["files"] = [{"type": "file", "id": file_id, "name": "a.csv"}]
+    return who
+
+
+@pytest.mark.asyncio
+async def test_attached_file_is_in_the_workspace(
+    tools: Tools, host: StandInHost
+) -> None:
+    """A file that fills the limit of a chat to the last byte is still read."""
+    tools.valves.SANDBOX_OPTIONS = '{"disk_mb": 1}'
+    who = asked_with_file(host.files.add(bytes(1024 * 1024), "a.csv"))
+
+    answer = await tools.shell_execute("wc -c < a.csv", **who)
+
+    assert json.loads(answer)["stdout"] == "1048576\n"
+
+
+@pytest.mark.parametrize("size", [None, 40 * 1024 * 1024], ids=["unknown", "known"])
+@pytest.mark.asyncio
+async def test_too_large_attached_file_is_not_read_whole(
+    tools: Tools, host: StandInHost, size: int | None
+) -> None:
+    """One byte above the limit says enough; the model is told."""
+    tools.valves.SANDBOX_OPTIONS = '{"disk_mb": 1}'
+    file_id = host.files.add(bytes(40 * 1024 * 1024), "a.csv", size=size)
+    tracemalloc.start()
+
+    answer = await tools.shell_execute("ls", **asked_with_file(file_id))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    reason = "It is larger than 1 MB, the limit of a workspace."
+    assert f"a.csv is not in the workspace. Error: {reason}" in answer
+    assert peak_bytes < 8 * 1024 * 1024
 
 
 @pytest.mark.parametrize("missing", ["bwrap is not installed", "Linux", "env.DATA_DIR"])
@@ -231,7 +338,7 @@ async def test_servers_without_a_sandbox_say_what_is_missing(
     """In one line, for each of the tools."""
 
     def lack() -> Path:
-        raise HostLacks("This Open WebUI has no env.DATA_DIR.")
+        raise HostTooOld("This Open WebUI has no env.DATA_DIR.")
 
     if missing == "Linux":
         monkeypatch.setattr(tools_module, "sys", SimpleNamespace(platform="darwin"))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from openai_responses.items import Item
-from openai_responses.loop.tools import ToolResult, Toolset, run_calls
+from openai_responses.loop.tools import CallKind, ToolResult, Toolset, run_calls
 
 Json = dict[str, Any]
 Function = Callable[[Json], Awaitable[str]]
@@ -82,9 +82,9 @@ class MemoryTools:
         meant = self.stand_ins[name]
         return None if meant is None else (meant, dict(arguments))
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool was named as one of people."""
-        return name in self.peoples
+    def call_kind(self, name: str) -> CallKind:
+        """Return `question` for a tool that was named as one of people."""
+        return "question" if name in self.peoples else "limited"
 
     async def call(self, name: str, arguments: Json) -> ToolResult:
         """Run a function; `left` tells of those that were cancelled."""

@@ -276,8 +276,8 @@ def test_tools_are_those_that_are_guarded() -> None:
     """Their schemas, their own time limits, and what stands for another."""
     tools = guarded()
 
-    assert not tools.is_interactive("get_weather")
-    assert tools.is_interactive("paint")
+    assert tools.call_kind("get_weather") == "limited"
+    assert tools.call_kind("paint") == "question"
     assert tools.resolve_call("call_tool", {"a": 1}) == ("paint", {"a": 1})
     assert tools.parameters("get_weather") == CITY
     assert tools.parameters("surprise") is None

@@ -55,8 +55,11 @@ def test_r1_empty_instruction_has_a_stand_in(empty: str) -> None:
     "nothing", ["", " \n", "{}", '{"persistence_policy": null, "extra_policy": " "}']
 )
 def test_r2_empty_overrides_change_no_byte(nothing: str) -> None:
-    """The default is the default."""
-    assert build_system_instruction("A.", nothing) == build_system_instruction("A.")
+    """The default is the default, without a blank block behind it."""
+    default = build_system_instruction("A.")
+
+    assert default.endswith("</tool_preamble>")
+    assert build_system_instruction("A.", nothing) == default
 
 
 @pytest.mark.parametrize(

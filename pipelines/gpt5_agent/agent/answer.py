@@ -80,7 +80,7 @@ class _Agent:
         self._provider = MergingProvider(provider)
         self._spending = spending
         self._steps = steps
-        self._judge = ChatJudge(request, prepared, spending)
+        self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
             request,
             prepared.request.model,

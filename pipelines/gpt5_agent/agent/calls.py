@@ -19,9 +19,9 @@ from gpt5_agent.tools.confirmations import (
 )
 from gpt5_agent.tools.host_calls import resolve_host_call
 from openai_responses.items import Item
-from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import (
     Approval,
+    CallKind,
     Judgment,
     ToolResult,
     Toolset,
@@ -53,9 +53,9 @@ class _OfferedTools:
         """Return the own name of a tool; none stands for another."""
         return self._names.own_name(name), arguments
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own: tasks have."""
-        return name == DELEGATE
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool: tasks have limits of their own."""
+        return "task" if name == DELEGATE else "limited"
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool by its own name."""
@@ -69,9 +69,7 @@ class ChatJudge:
     `new_permissions` are the approvals for this chat that were given in this answer.
     """
 
-    def __init__(
-        self, request: AgentRequest, prepared: PreparedRun, spending: Spending
-    ) -> None:
+    def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         earlier = prepared.earlier_rounds
         self.question: Item | None = None
@@ -82,7 +80,6 @@ class ChatJudge:
         self._names = prepared.names
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
-        self._spending = spending
         self._decisions = dict(earlier.answers)
         self._permissions = prepared.permissions
         self._tools = GuardedTools(_OfferedTools(prepared))
@@ -217,8 +214,7 @@ class ChatJudge:
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
         ask = self._settings.approver.ask
-        with self._spending.pause():
-            return ask is not None and await ask(call_id, name, arguments)
+        return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
         """Return the call to apply the rules to: that of the tool that will run.

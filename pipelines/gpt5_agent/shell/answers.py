@@ -97,7 +97,7 @@ async def _open_run(
     host_files = open_host_files(valves, caller.user_id, attached, log)
     async with aclosing(host_files) as files:
         offer = await call.own_tools.open_tools(
-            valves, key, log, files, call.question.messages
+            call.question.settings, key, log, files, call.question.messages
         )
         question = call.question._replace(
             tools=offer.tools,

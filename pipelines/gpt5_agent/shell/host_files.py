@@ -2,9 +2,11 @@
 
 An uploaded file belongs to the owner of the key, usually an administrator; nothing sets
 another owner (docs/reference/open-webui.md, "Events and stored files"). What a user's
-Python wrote must not lie in an administrator's account, so a file of anybody else is
-removed at once. Open WebUI does not check which files a question names, and the key may
-read everybody's: only the user's own are read.
+Python wrote must not lie in an administrator's account, so it is sent only to the user's
+own. The API does not say whose a key is (0.12.4, routers/auths.py: only to a browser's
+session), but each stored file says it: a file without content of the user is stored, and
+removed, before the first one. Open WebUI does not check which files a question names,
+and the key may read everybody's: only the user's own are read.
 """
 
 import asyncio
@@ -24,6 +26,9 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_OWNER_CHECK = ("account-check.bin", b"-")
+"""Name and content of a file that shows whose account it is in; the host stores no empty
+one (0.12.4, storage/provider.py)."""
 _NOT_THE_USERS = (
     "A file has to belong to the person who asks, and OPEN_WEBUI_API_KEY is the key of "
     "another account."
@@ -50,6 +55,7 @@ class HostFiles:
         self._url = url.strip().rstrip("/")
         self._key = key
         self._user_id = user_id
+        self._owner_id = ""
         self._session: aiohttp.ClientSession | None = None
 
     async def read(self, file_id: str) -> bytes | str:
@@ -69,18 +75,38 @@ class HostFiles:
         Its type is that of its ending: no type that a tool claims is used. Raises
         HostFileError, also if the key is not the user's own.
         """
+        if await self._key_owner_id() != self._user_id:
+            raise HostFileError(_NOT_THE_USERS)
+        row = await self._upload(name, content)
+        if row.get("user_id") != self._user_id:
+            await self._remove(row)
+            raise HostFileError(_NOT_THE_USERS)
+        return f"/api/v1/files/{row.get('id')}/content"
+
+    async def _key_owner_id(self) -> str:
+        """Return the id of the user whose key it is; raises HostFileError."""
+        if not self._owner_id:
+            row = await self._upload(*_OWNER_CHECK)
+            await self._remove(row)
+            self._owner_id = str(row.get("user_id"))
+        return self._owner_id
+
+    async def _upload(self, name: str, content: bytes) -> Mapping[str, Any]:
+        """Store a file, return its row; raises HostFileError."""
         name, media_type = stored_name(name)
         boundary = token_hex(16)
         body = _build_form(name, media_type, content, boundary)
         form_type = f"multipart/form-data; boundary={boundary}"
-        row = await self._call_json("POST", "files/?process=false", body, form_type)
-        if row.get("user_id") != self._user_id:
-            # Without an index of the file, the host removes it and answers HTTP 400
-            # (0.12.4, routers/files.py, `delete_file_by_id`).
-            with suppress(HostFileError):
-                await self._call("DELETE", f"files/{row.get('id')}")
-            raise HostFileError(_NOT_THE_USERS)
-        return f"/api/v1/files/{row.get('id')}/content"
+        return await self._call_json("POST", "files/?process=false", body, form_type)
+
+    async def _remove(self, row: Mapping[str, Any]) -> None:
+        """Remove a stored file.
+
+        Without an index of the file, the host removes it and answers HTTP 400 (0.12.4,
+        routers/files.py, `delete_file_by_id`).
+        """
+        with suppress(HostFileError):
+            await self._call("DELETE", f"files/{row.get('id')}")
 
     async def aclose(self) -> None:
         """Close the session."""

@@ -4,9 +4,10 @@ Open WebUI removes the metadata from a body before the pipeline gets it, but sho
 the pipeline's own inlet and keeps what the inlet adds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
 from shells.caller import ChatCaller
@@ -35,8 +36,8 @@ class PipelineCaller(ChatCaller):
 class AttachedToChat(NamedTuple):
     """What Open WebUI attached to the chat of a call."""
 
-    tool_ids: frozenset[str] = frozenset()
-    """What it may put in front of the names of its tools."""
+    tool_names: HostToolNames = HostToolNames()
+    """What its tools may be called, by the ids of their toolkits and servers."""
     files: tuple[tuple[str, str], ...] = ()
     """The ids and names of files."""
 
@@ -83,7 +84,7 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     """Return what is attached to the chat of a body that passed the inlet."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return AttachedToChat(
-        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
         files=tuple(_read_files(context.get("files"))),
     )
 
@@ -101,9 +102,26 @@ def _read_files(rows: object) -> Iterator[tuple[str, str]]:
         yield str(row["id"]), name
 
 
-def _read_tool_id(reference: object) -> str:
-    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(reference).partition("|")[0]
-    for kind in ("server:", "mcp:", "openapi:"):
-        tool_id = tool_id.removeprefix(kind)
-    return tool_id
+def _read_tool_names(references: Iterable[object]) -> HostToolNames:
+    """Return what tools are called whose toolkits and servers are referred to."""
+    toolkit_ids: set[str] = set()
+    mcp_ids: set[str] = set()
+    for reference in references:
+        kind, tool_id = _read_tool_reference(str(reference))
+        if kind == "mcp":
+            mcp_ids.add(tool_id)
+        else:
+            toolkit_ids.add(tool_id)
+    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+
+
+def _read_tool_reference(reference: str) -> tuple[str, str]:
+    """Return the kind of a server, empty if none is named, and the id.
+
+    A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
+    """
+    tool_id = reference.partition("|")[0].removeprefix("server:")
+    for kind in ("mcp", "openapi"):
+        if tool_id.startswith(f"{kind}:"):
+            return kind, tool_id.removeprefix(f"{kind}:")
+    return "", tool_id

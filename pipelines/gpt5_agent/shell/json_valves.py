@@ -4,7 +4,6 @@ docs/agent-settings.md is generated from the descriptions. The keys that the pip
 too, have its names (pipes/owui_manifold/call/expert.py).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import Field
@@ -13,7 +12,7 @@ from gpt5_agent.shell.valves import Valves
 from shells.json_valve import read_expert_json, read_json_valve
 from shells.shell import PIPELINE_SHELL
 from shells.timeouts import TimeoutSettings
-from shells.tool_valves import read_timeouts
+from shells.tool_valves import ReadTimeouts, read_timeouts
 from toolbox.sandbox.options import SandboxOptions
 
 
@@ -37,34 +36,27 @@ class AgentExpertSettings(TimeoutSettings):
     )
 
 
-class ExpertReading(NamedTuple):
-    """What EXPERT_JSON says, and what is wrong with it, for administrators."""
+class ValveSettings(NamedTuple):
+    """The valves, and what those say that hold several values.
 
-    settings: AgentExpertSettings
-    problems: Sequence[str]
+    They are read once for each question. `problems` are messages for administrators.
+    """
 
-
-def read_expert_settings(valves: Valves) -> ExpertReading:
-    """Return what EXPERT_JSON says; defaults for what cannot be read."""
-    settings, problems = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
-    return ExpertReading(settings, problems)
-
-
-def read_sandbox_options(valves: Valves) -> SandboxOptions:
-    """Return what SANDBOX_OPTIONS says; defaults for what cannot be read."""
-    options, _ = read_json_valve(
-        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
-    )
-    return options
+    valves: Valves
+    expert: AgentExpertSettings
+    sandbox: SandboxOptions
+    timeouts: ReadTimeouts
+    problems: tuple[str, ...]
 
 
-def find_valve_problems(valves: Valves, expert: ExpertReading) -> list[str]:
-    """Return what is wrong with these valves, as messages for administrators."""
-    _, sandbox = read_json_valve(
+def read_valve_settings(valves: Valves) -> ValveSettings:
+    """Return what the valves say; defaults for what cannot be read."""
+    expert, expert_problems = read_expert_json(valves.EXPERT_JSON, AgentExpertSettings)
+    sandbox, sandbox_problems = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
-    problems = [*expert.problems, *sandbox]
+    problems = [*expert_problems, *sandbox_problems]
     if timeouts.problem:
         problems.append(timeouts.problem)
-    return problems
+    return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
-from gpt5_agent.shell.json_valves import read_sandbox_options
+from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
@@ -162,16 +162,16 @@ class OwnToolPool:
 
     async def open_tools(
         self,
-        valves: Valves,
+        settings: ValveSettings,
         key: WorkspaceKey,
         log: AgentLog,
         files: HostFiles,
         messages: Sequence[Mapping[str, Any]] = (),
     ) -> OwnToolOffer:
         """Return the tools of an answer to `messages`; without a sandbox why not."""
-        if not valves.SANDBOX:
+        if not settings.valves.SANDBOX:
             return OwnToolOffer()
-        sandbox = self._open_sandbox(valves)
+        sandbox = self._open_sandbox(settings)
         await self._close_oldest()
         try:
             specs = await sandbox.specs()
@@ -204,10 +204,11 @@ class OwnToolPool:
             oldest = next(iter(self._sandboxes))
             await self._sandboxes.pop(oldest).close()
 
-    def _open_sandbox(self, valves: Valves) -> SandboxTools:
+    def _open_sandbox(self, settings: ValveSettings) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
-        options = read_sandbox_options(valves)
-        limits = build_sandbox_limits(options, valves.TOOL_OUTPUT_CHARACTERS)
+        options = settings.sandbox
+        output = settings.valves.TOOL_OUTPUT_CHARACTERS
+        limits = build_sandbox_limits(options, output)
         wheels = options.wheels.strip()
         key = (limits, wheels)
         if key not in self._sandboxes:

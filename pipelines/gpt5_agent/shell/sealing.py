@@ -2,11 +2,14 @@
 
 The Pipelines server shows the valves to anyone who asks, and writes them to a file. So
 a secret that was typed in plainly is encrypted first, with a key in a file of its own
-beside the pipelines, which the server never shows.
+beside the pipelines, which the server never shows. Where there is no server, as in a
+terminal, the key is in memory.
 """
 
+import base64
 import json
 import os
+import sys
 from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
@@ -39,8 +42,7 @@ def seal_secret(typed: str) -> str:
         return text
     try:
         fernet_class = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet_class.generate_key())
-        token = fernet_class(_read_sealing_key()).encrypt(text.encode())
+        token = fernet_class(_open_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
         return _SEALED_PREFIX
     return f"{_SEALED_PREFIX}{token.decode()}"
@@ -64,17 +66,20 @@ def signing_secret(api_key: str) -> str:
 def _server_secret() -> str:
     """Return a secret that only this server has; without a file, that of the process."""
     try:
-        fernet_class = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet_class.generate_key())
-        return _read_sealing_key().decode()
-    except (ImportError, OSError, ValueError):
-        return _process_secret()
+        return _open_sealing_key().decode()
+    except (OSError, ValueError):
+        return _process_key().decode()
+
+
+def _new_key() -> bytes:
+    """Return a key in the form that Fernet takes."""
+    return base64.urlsafe_b64encode(os.urandom(32))
 
 
 @lru_cache(maxsize=1)
-def _process_secret() -> str:
-    """Return a secret that is the same as long as the process runs."""
-    return os.urandom(32).hex()
+def _process_key() -> bytes:
+    """Return a key that is the same as long as the process runs."""
+    return _new_key()
 
 
 def seal_values(typed: str) -> str:
@@ -135,22 +140,38 @@ def _decrypt(token: str) -> str:
         return ""
 
 
+def _open_sealing_key() -> bytes:
+    """Return the key of this server, which is made if there is none; raises OSError."""
+    folder = _pipelines_folder()
+    if folder:
+        _write_sealing_key(folder, _new_key())
+    return _read_sealing_key()
+
+
 def _read_sealing_key() -> bytes:
     """Return the key of this server; raises OSError without its file."""
-    with open(_sealing_key_path(), "rb") as file:
+    folder = _pipelines_folder()
+    if not folder:
+        return _process_key()
+    with open(os.path.join(folder, _KEY_FILE), "rb") as file:
         return file.read().strip()
 
 
-def _sealing_key_path() -> str:
-    """Return where the key lies: beside the pipelines, where no request reaches it."""
-    return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
+def _pipelines_folder() -> str:
+    """Return the folder of the server's pipelines, where no request reaches the key.
+
+    Empty where no server is: a checkout has a folder of that name, too. Without the
+    variable, only the server's module `config` says which folder it reads (config.py).
+    """
+    named = os.environ.get("PIPELINES_DIR", "")
+    if named:
+        return named
+    return str(getattr(sys.modules.get("config"), "PIPELINES_DIR", ""))
 
 
-def _write_sealing_key(key: bytes) -> None:
+def _write_sealing_key(folder: str, key: bytes) -> None:
     """Write a key that only its owner can read, unless there is one."""
     opener = partial(os.open, mode=0o600)
-    with (
-        suppress(FileExistsError),
-        open(_sealing_key_path(), "xb", opener=opener) as file,
-    ):
+    path = os.path.join(folder, _KEY_FILE)
+    with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
         file.write(key)

@@ -2,19 +2,24 @@
 
 The server lets anybody change the valves who can reach its port, also a page in the
 browser of somebody who can: it answers pages of every origin and wants no key. So a
-valve that starts a program or names a file or a variable of the server is inactive
-unless the server itself allows it, where no request can.
+valve that starts a program, names a file or a variable of the server, or sends keys and
+chats to another address is inactive unless the server itself allows it, where no request
+can.
 """
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from posixpath import normpath
+from typing import Any
+from urllib.parse import unquote
 
-from gpt5_agent.shell.json_valves import read_sandbox_options
+from gpt5_agent.shell.json_valves import ValveSettings, read_valve_settings
 from gpt5_agent.shell.sealing import UNREADABLE_SECRET
 from gpt5_agent.shell.valves import Valves
+from openai_responses.endpoint import url_parts
 from openai_responses.json_input import parse_json_object
 from shells.valve_words import comma_list
 
@@ -24,42 +29,66 @@ _ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
 """What an empty valve would use as well."""
 _SECRETS = ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
 _HEADERS = "EXTRA_HEADERS"
+_REFERENCES = ("env:", "file:")
 _FILES = ("PRESETS_DIR", "CA_BUNDLE")
+_ADDRESS_ENTRY = "url:"
+_OPENAI_HOST = ".api.openai.com"
+"""Also of its regions, such as eu.api.openai.com."""
+_PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
+"""No password, and nothing that two readers of an address could take differently."""
+BLOCKED_ADDRESS = "blocked:"
+"""Stands for an address that is not allowed; nothing can be sent to it."""
+_ADDRESSES = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
+"""The valves with addresses, and what takes the place of one that is not allowed."""
 _WHEELS = "wheels"
-_OPTIONS = "SANDBOX_OPTIONS"
+"""Of SANDBOX_OPTIONS: a folder of packages."""
 
 
-class UsableValves(NamedTuple):
-    """Valves without what the server does not allow, and what is inactive."""
+def usable_settings(valves: Valves) -> ValveSettings:
+    """Return what the valves say, as the environment of this server allows it.
 
-    valves: Valves
-    problems: tuple[str, ...] = ()
-
-
-def usable_valves(valves: Valves) -> UsableValves:
-    """Return the valves as the environment of this server allows them."""
-    allowed = comma_list(os.environ.get(ACCESS_VARIABLE, ""))
+    The problems begin with what is inactive.
+    """
+    settings = read_valve_settings(valves)
+    allowed = _allowed_entries()
     disabled = _disabled_valves(valves, allowed)
     secrets = _changed_secrets(valves, allowed)
-    # Of the options of the sandbox only the packages are inactive.
-    inactive = [_WHEELS if name == _OPTIONS else name for name in disabled]
+    inactive = list(disabled)
     for name, secret in secrets.items():
         if UNREADABLE_SECRET in secret:
             inactive.append(name)
-    problems = tuple(_inactive_valve(valves, name) for name in inactive)
-    changed = valves.model_copy(update={**disabled, **secrets})
-    return UsableValves(changed, problems)
+    sandbox = settings.sandbox
+    if sandbox.wheels.strip() and _WHEELS not in allowed:
+        sandbox = sandbox.model_copy(update={_WHEELS: ""})
+        inactive.append(_WHEELS)
+    problems = [_inactive_valve(valves, name) for name in inactive]
+    return settings._replace(
+        valves=valves.model_copy(update={**disabled, **secrets}),
+        sandbox=sandbox,
+        problems=(*problems, *settings.problems),
+    )
+
+
+def usable_secrets(valves: Valves) -> Valves:
+    """Return the valves with the secrets that this server allows; reads nothing else."""
+    return valves.model_copy(update=_changed_secrets(valves, _allowed_entries()))
+
+
+def _allowed_entries() -> Sequence[str]:
+    """Return what the environment of this server allows."""
+    return comma_list(os.environ.get(ACCESS_VARIABLE, ""))
 
 
 def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
-    """Return the valves that would start a program or read a file, without effect."""
+    """Return the valves that would reach what is not allowed, without effect."""
     disabled: dict[str, Any] = {}
+    if not valves.VERIFY_SSL and "VERIFY_SSL" not in allowed:
+        disabled["VERIFY_SSL"] = True
+    for name, blocked in _ADDRESSES.items():
+        if not _is_usable_address(getattr(valves, name), name, allowed):
+            disabled[name] = blocked
     if valves.SANDBOX and "SANDBOX" not in allowed:
         disabled["SANDBOX"] = False
-    options = read_sandbox_options(valves)
-    if options.wheels.strip() and _WHEELS not in allowed:
-        without = options.model_copy(update={_WHEELS: ""})
-        disabled[_OPTIONS] = without.model_dump_json()
     for name in _FILES:
         if getattr(valves, name).strip() and name not in allowed:
             disabled[name] = ""
@@ -71,6 +100,8 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
     changed: dict[str, str] = {}
     for name in _SECRETS:
         secret = _usable_secret(getattr(valves, name), name, allowed)
+        if name == "PROXY" and not _is_usable_proxy(secret, allowed):
+            secret = UNREADABLE_SECRET
         if secret != getattr(valves, name):
             changed[name] = secret
     headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
@@ -96,6 +127,44 @@ def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
     return reference if is_allowed else UNREADABLE_SECRET
 
 
+def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
+    """Say whether requests may go through a proxy, which reads those without TLS.
+
+    A reference was allowed by itself: nobody else can change what it stands for.
+    """
+    is_empty = not secret.strip()
+    return is_empty or secret.startswith(_REFERENCES) or "PROXY" in allowed
+
+
+def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
+    """Say whether keys and chats may go to an address."""
+    address = stored.strip()
+    if not address:
+        return True
+    parts = url_parts(address)
+    if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
+        return False
+    host = f".{parts.hostname}"
+    is_openais = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
+    if is_openais and valve == "BASE_URL":
+        return True
+    path = normpath(unquote(parts.path or "/"))
+    origin = f"{parts.scheme}://{parts.netloc.lower()}"
+    return any(_is_below(f"{origin}{path}", entry) for entry in allowed)
+
+
+def _is_below(address: str, entry: str) -> bool:
+    """Say whether an entry allows an address: it is the same, or its beginning.
+
+    `*` matches any text without a slash, so that it leads to no other server.
+    """
+    if not entry.startswith(_ADDRESS_ENTRY):
+        return False
+    beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
+    pattern = re.escape(beginning).replace(r"\*", "[^/]*")
+    return re.fullmatch(f"{pattern}(/.*)?", address) is not None
+
+
 def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
     """Return EXTRA_HEADERS with each of its values as it may be used."""
     headers = parse_json_object(stored)
@@ -112,9 +181,11 @@ def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
 def _inactive_valve(valves: Valves, name: str) -> str:
     """Return the message about a valve; references are quoted, as they are no secrets."""
     entry = name
-    stored = getattr(valves, name, "")
-    if name in _SECRETS:
-        entry = stored.strip()
+    stored = str(getattr(valves, name, "")).strip()
+    if name in _ADDRESSES:
+        entry = f"{_ADDRESS_ENTRY}{stored}"
+    elif stored.startswith(_REFERENCES):
+        entry = stored
     elif name == _HEADERS:
         entry = "env:NAME"
     return (

@@ -3,19 +3,20 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import AgentExpertSettings
+from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
+from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves
-from gpt5_agent.tools.host_calls import find_own_names
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
@@ -35,7 +36,7 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.shell import PIPELINE_SHELL
-from shells.tool_valves import read_rules, read_timeouts
+from shells.tool_valves import read_rules
 from strategies.metadata import RunMetadata
 from strategies.parameters import MAX_ITERATIONS, StrategyParameters
 
@@ -49,8 +50,7 @@ class AgentInput(NamedTuple):
     strategy: str
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
-    valves: Valves
-    expert: AgentExpertSettings
+    settings: ValveSettings
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
@@ -60,6 +60,11 @@ class AgentInput(NamedTuple):
     store_file: StoreFile | None = None
     repairs: RepairMemory | None = None
     pictures: PictureMemory | None = None
+
+    @property
+    def valves(self) -> Valves:
+        """The valves that hold one value each."""
+        return self.settings.valves
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -139,11 +144,14 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
-    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
+    timeouts = question.settings.timeouts
+    own_tools = frozenset([DELEGATE, *(tool.name for tool in question.tools)])
+    names = replace(question.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
         tools=question.tools,
-        approver=Approver(rules, other_names=own_names),
+        approver=Approver(
+            rules, other_names=names.other_names, may_match=names.may_match
+        ),
         limits=CallLimits(
             seconds=timeouts.default,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
@@ -182,6 +190,12 @@ def _read_api_key(valves: Valves) -> str:
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
+    if valves.BASE_URL == BLOCKED_ADDRESS:
+        raise InvalidRequest(
+            "The Pipelines server does not allow the address in BASE_URL. An "
+            "administrator has to correct this valve, or to add the address to the "
+            f"server's environment variable {ACCESS_VARIABLE}."
+        )
     key = _read_api_key(valves)
     if not key:
         raise missing_key_error(PIPELINE_SHELL)
@@ -199,7 +213,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 def _build_run_limits(question: AgentInput) -> Limits:
     """Return the limits of one request, and how often it is retried."""
-    expert = question.expert
+    expert = question.settings.expert
     timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 

@@ -62,8 +62,8 @@ class Valves(BaseModel):
     )
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
-        description="Address of the Responses API, with or without `/v1`. Example: "
-        f"`{DEFAULT_BASE_URL}`.",
+        description="Address of the Responses API, with or without `/v1`; the server "
+        f"has to allow any but OpenAI's. Example: `{DEFAULT_BASE_URL}`.",
     )
     ORGANIZATION: str = Field(
         default="", description="Organization to bill. Example: `org-abc`."
@@ -171,7 +171,7 @@ class Valves(BaseModel):
     OPEN_WEBUI_URL: str = Field(
         default="",
         description="Address at which this server reaches Open WebUI, to read and store "
-        "files. Example: `http://open-webui:8080`.",
+        "files; the server has to allow it. Example: `http://open-webui:8080`.",
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
@@ -236,7 +236,7 @@ class Valves(BaseModel):
     VERIFY_SSL: bool = Field(
         default=True,
         description="Check the server's certificate. Turn this off for tests only: "
-        "others on the network can then read the key.",
+        "others on the network can then read the key, so the server has to allow it.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -245,8 +245,8 @@ class Valves(BaseModel):
     )
     PROXY: str = Field(
         default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} If empty, the "
-        "environment's HTTPS_PROXY and NO_PROXY are used. Example: "
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} The server has to allow "
+        "it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used. Example: "
         "`http://10.0.0.1:3128`.",
         json_schema_extra=_PASSWORD,
     )

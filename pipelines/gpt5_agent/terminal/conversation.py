@@ -14,11 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
-from gpt5_agent.shell.json_valves import (
-    ExpertReading,
-    find_valve_problems,
-    read_expert_settings,
-)
+from gpt5_agent.shell.json_valves import ValveSettings, read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import (
     TERMINAL_WORKSPACE,
@@ -42,6 +38,8 @@ from shells.valve_messages import error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
+_MIN_TOKEN_CHARACTERS = 16
+"""Other programs of this machine can try tokens without end."""
 _UNREAD_VALVES = ("DEBUG", "OPEN_WEBUI_API_KEY", "OPEN_WEBUI_URL")
 """They are about the server's log, and files of Open WebUI."""
 
@@ -91,16 +89,15 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         stack.push_async_callback(pool.close)
         files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
-        offer = await pool.open_tools(valves, TERMINAL_WORKSPACE, log, files)
-        expert = read_expert_settings(valves)
-        for notice in _describe_valves(valves, expert):
+        settings = read_valve_settings(valves)
+        offer = await pool.open_tools(settings, TERMINAL_WORKSPACE, log, files)
+        for notice in _describe_valves(settings):
             _write_stdout(f"[{notice}]\n")
         question = AgentInput(
             strategy=options.strategy,
             messages=(),
             body={"stream": True},
-            valves=valves,
-            expert=expert.settings,
+            settings=settings,
             tools=offer.tools,
             repairs=RepairMemory(),
         )
@@ -121,9 +118,10 @@ async def _start_listeners(
     ]
     if options.listen is not None:
         token = os.environ.get(_TOKEN_VARIABLE, "").strip()
-        if not token:
+        if len(token) < _MIN_TOKEN_CHARACTERS:
             raise InvalidRequest(
-                f"Set {_TOKEN_VARIABLE} to a token that posts must have."
+                f"Set {_TOKEN_VARIABLE} to a token that posts must have, of at least "
+                f"{_MIN_TOKEN_CHARACTERS} characters."
             )
         listeners.insert(0, (HttpListener(token, options.listen), terminal))
     for listener, context in listeners:
@@ -146,11 +144,11 @@ def _parse_valves(settings: Sequence[str]) -> Valves:
     return Valves.model_validate(values)
 
 
-def _describe_valves(valves: Valves, expert: ExpertReading) -> Iterator[str]:
+def _describe_valves(settings: ValveSettings) -> Iterator[str]:
     """Yield what is wrong with the valves, and which of them have no effect here."""
-    yield from find_valve_problems(valves, expert)
+    yield from settings.problems
     for name in _UNREAD_VALVES:
-        if name in valves.model_fields_set:
+        if name in settings.valves.model_fields_set:
             yield f"{name} has no effect in a terminal."
 
 

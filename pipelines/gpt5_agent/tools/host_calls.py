@@ -5,8 +5,10 @@ of the host").
 """
 
 import re
-from collections.abc import Collection
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
+from openai_responses.digest import hex_digest
 from openai_responses.items import Item
 from openai_responses.json_input import parse_json_object
 from owui_chat.host_tools import CALL_TOOL, read_call_tool
@@ -33,18 +35,79 @@ def resolve_host_call(call: Item) -> Item:
 _MAX_ID_CHARACTERS = 200
 """Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
+_CUT_NAME = re.compile(r"(.{55})_([0-9a-f]{8})", re.DOTALL)
+"""From 0.12 on, a name of an MCP server's tool with over 64 characters: its beginning,
+and that of the SHA-256 of the whole (utils/middleware.py, `tool_name[:55]`)."""
+_WILDCARDS = frozenset("*?[")
 
-def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
-    """Return the names that a tool of Open WebUI may have where it comes from.
 
-    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
-    have, again and again until there is only one of it, and of each name of an MCP
-    server.
+@dataclass(frozen=True)
+class HostToolNames:
+    """The names that Open WebUI's tools in a chat have, had or may have.
+
+    Only their present names are sent, so wherever it is not clear what a tool was
+    called, every name is considered that it may have had.
     """
-    names: list[str] = []
-    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
-        if character == "_" and name[:index] in tool_ids:
-            prefix = name[: index + 1]
-            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
-            names += [rest, prefix + rest]  # the own name may begin like the id
-    return names
+
+    toolkit_ids: frozenset[str] = frozenset()
+    """Ids of the chat's toolkits and OpenAPI servers."""
+    mcp_ids: frozenset[str] = frozenset()
+    """Ids of the chat's MCP servers."""
+    own_tools: frozenset[str] = frozenset()
+    """Names of tools that are not Open WebUI's."""
+
+    def other_names(self, name: str) -> list[str]:
+        """Return the names that a tool has where it comes from, or had in other chats.
+
+        Open WebUI puts the id of a toolkit or a server in front of a name that two
+        tools of a chat have, again and again until there is only one of it, and of each
+        name of an MCP server. A rule for the longer name still holds where a chat has
+        no other tool of that name: a user chooses the tools.
+        """
+        if name in self.own_tools:
+            return []
+        tool_ids = self.toolkit_ids | self.mcp_ids
+        names: list[str] = []
+        for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+            if character == "_" and name[:index] in tool_ids:
+                prefix = name[: index + 1]
+                rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+                names += [rest, prefix + rest]  # the own name may begin like the id
+        longer_names = [f"{tool_id}_{name}" for tool_id in sorted(self.toolkit_ids)]
+        return names + longer_names
+
+    def may_match(self, name: str, pattern: str) -> bool:
+        """Say whether a pattern may match a tool whose name was cut.
+
+        It may match the whole name, or the tool's own name on its server.
+        """
+        cut = _CUT_NAME.fullmatch(name)
+        if cut is None or name in self.own_tools:
+            return False
+        beginning, digest = cut.groups()
+        return any(
+            _may_match_on_server(beginning, digest, f"{mcp_id}_", pattern)
+            for mcp_id in self.mcp_ids
+        )
+
+
+def _may_match_on_server(
+    beginning: str, digest: str, prefix: str, pattern: str
+) -> bool:
+    """Say whether a pattern may match a cut name that begins with a server's prefix."""
+    if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
+        return False
+    if _WILDCARDS.isdisjoint(pattern):
+        wholes = (pattern, prefix + pattern)
+        return any(hex_digest(whole).startswith(digest) for whole in wholes)
+    own_beginning = beginning[len(prefix) :]
+    return any(_may_continue(known, pattern) for known in (beginning, own_beginning))
+
+
+def _may_continue(beginning: str, pattern: str) -> bool:
+    """Say whether a pattern matches any text that begins like this.
+
+    Some part of the pattern then matches the beginning, and the rest what follows.
+    """
+    parts = (pattern[:end] for end in range(len(pattern) + 1))
+    return any(fnmatchcase(beginning, part) for part in parts)

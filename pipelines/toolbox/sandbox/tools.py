@@ -269,9 +269,8 @@ class SandboxTools:
         self._packages = ""
         self._packages_folder: Path | None = None
         self._has_own_workspaces = workspaces is None
-        self._workspaces: Workspaces = WorkspacePool()
-        if workspaces is not None:
-            self._workspaces = workspaces
+        self._workspaces: Workspaces
+        self._workspaces = WorkspacePool() if workspaces is None else workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
@@ -289,6 +288,11 @@ class SandboxTools:
             _build_sandbox_spec(name, about.format(self._packages), properties)
             for name, (about, properties) in _TOOLS.items()
         ]
+
+    @property
+    def max_file_bytes(self) -> int:
+        """The largest file that a workspace can receive."""
+        return self._limits.file
 
     def has_workspace(self, key: WorkspaceKey) -> bool:
         """Say whether a chat still has its workspace."""

@@ -578,7 +578,8 @@ class _StreamReader:
         self._answer = answer
         self._attempts = attempts
         self._background = background
-        self._decoder = EventStreamDecoder()
+        # A background response is resumed behind the number of its last event.
+        self._decoder = EventStreamDecoder(joins_deltas=background is None)
         self._malformed: MalformedEvent | None = None
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()

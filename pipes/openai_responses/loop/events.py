@@ -42,13 +42,15 @@ class Status(NamedTuple):
     """A status line for the person who waits.
 
     `trial` is the repair that is tried after a refusal. `reason` is for the log.
-    `is_retry` says that the same request failed and is sent again.
+    `is_retry` says that the same request failed and is sent again. `is_note` says that
+    the line is worth reading later: the last line counts those.
     """
 
     sentence: str
     trial: Trial | None = None
     reason: str = ""
     is_retry: bool = False
+    is_note: bool = True
 
 
 class Trace(NamedTuple):

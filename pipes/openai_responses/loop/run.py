@@ -266,7 +266,8 @@ class _Rounds:
         if judgment.question:
             return
         for request in approvals:
-            refusal = await _remote_refusal(request, toolset, limit)
+            with self._spending.pause():
+                refusal = await _remote_refusal(request, toolset, limit)
             for event in self._decide(request, refusal):
                 yield event
         async with aclosing(self._make_calls(judgment, toolset)) as outputs:
@@ -307,7 +308,8 @@ class _Rounds:
         allowed = [verdict.call for verdict in verdicts if verdict.is_made]
         if toolset.judge is None or not allowed:
             return Judgment(verdicts)
-        judgment = await toolset.judge.judge(allowed)
+        with self._spending.pause():  # a judge takes time only if it asks a person
+            judgment = await toolset.judge.judge(allowed)
         judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
         verdicts = [
             judged[verdict.call["call_id"]] if verdict.is_made else verdict
@@ -374,7 +376,8 @@ class _Rounds:
         self._spending.calls += len(judgment.verdicts)
         made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
         timed = toolset._replace(limits=self._limit_seconds(toolset.limits))
-        async with aclosing(run_calls(made, timed)) as results:
+        calls = run_calls(made, timed, self._spending.pause)
+        async with aclosing(calls) as results:
             for verdict in judgment.verdicts:
                 if verdict.refusal is not None:
                     yield self._add_output(verdict.call, verdict.refusal)

@@ -65,6 +65,8 @@ class Spending:
         self._earlier_usage: Usage | None = None
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
+        self._paused_at = 0.0
+        self._pauses = 0
 
     def add_earlier(self, earlier: EarlierSpending) -> None:
         """Count what earlier rounds took."""
@@ -117,8 +119,9 @@ class Spending:
 
     @property
     def seconds(self) -> float:
-        """The time so far, earlier rounds included."""
-        return self._now() - self._started_at
+        """The time so far, earlier rounds included and pauses left out."""
+        now = self._paused_at if self._pauses else self._now()
+        return now - self._started_at
 
     @property
     def seconds_left(self) -> float | None:
@@ -134,12 +137,20 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides."""
-        began = self._now()
+        """Count no time while a person decides.
+
+        Calls run in parallel, so several pauses can overlap: the clock stands still from
+        the beginning of the first one to the end of the last one.
+        """
+        if self._pauses == 0:
+            self._paused_at = self._now()
+        self._pauses += 1
         try:
             yield
         finally:
-            self._started_at += self._now() - began
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._started_at += self._now() - self._paused_at
 
     def limit_of_round(self, number: int) -> SpentLimit | None:
         """Return the limit that keeps a response from calling tools, if any."""

@@ -1,8 +1,9 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
 The first approval rule that matches a tool's name applies. A rule that matches only
-another name of the tool applies as well if it is stricter. A call that needs an approval
-and does not get one is denied.
+another name of the tool applies as well if it is stricter, and so does each rule that
+may match a name of which only a part is known. A call that needs an approval and does
+not get one is denied.
 
 Every call gets an output. For each failure the model gets one of our messages; the text
 of an exception goes only to the log, because it may quote what the model must not see.
@@ -16,7 +17,7 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -43,6 +44,10 @@ def _no_other_names(_name: str) -> Iterable[str]:
     return ()
 
 
+def _matches_nothing(_name: str, _pattern: str) -> bool:
+    return False
+
+
 def _ask_about_remote(_request: JsonObject) -> Approval:
     return "ask"
 
@@ -57,6 +62,8 @@ class Approver:
     log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
+    may_match: Callable[[str, str], bool] = _matches_nothing
+    """Whether a pattern may match a name of a tool that is not known in full."""
     remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
@@ -68,6 +75,9 @@ class Approver:
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(rest, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        for pattern, possible_rule in rest:
+            if self.may_match(name, pattern):
+                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
         return strictest
 
     async def refusal(
@@ -106,6 +116,17 @@ class ToolResult(NamedTuple):
     card: JsonObject = NO_CARD
 
 
+CallKind = Literal["limited", "question", "task"]
+"""What limits a call: the limits of the toolset, nothing, or limits of its own.
+
+A `question` waits for a person, and its time does not count for the run. A `task` makes
+calls itself.
+"""
+
+Pause = Callable[[], AbstractContextManager[None]]
+"""Stops the clock of a run while a person decides."""
+
+
 class CallableTools(Protocol):
     """The tools of a request, by their own names or by those sent to the API."""
 
@@ -121,8 +142,8 @@ class CallableTools(Protocol):
         it names none.
         """
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; then it has no time limit."""
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
@@ -255,7 +276,7 @@ class _ReadyCall(NamedTuple):
 
     name: str
     arguments: dict[str, Any]
-    is_interactive: bool
+    kind: CallKind
     via: str = ""
     """The tool that was called, if that passes the call on."""
 
@@ -270,7 +291,7 @@ class _StartedCall(NamedTuple):
 
 
 async def run_calls(
-    calls: Sequence[Item], toolset: Toolset
+    calls: Sequence[Item], toolset: Toolset, pause: Pause = nullcontext
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
@@ -279,7 +300,7 @@ async def run_calls(
     run between two. When the time is over, all calls are cancelled at once, and no
     waiting one starts. Closing the generator cancels running calls.
     """
-    batch = _Batch(toolset)
+    batch = _Batch(toolset, pause)
     started: list[_StartedCall] = []
     try:
         for item in calls:
@@ -313,8 +334,9 @@ class _Batch:
     One person is asked at a time. Meanwhile the time of the batch stops.
     """
 
-    def __init__(self, toolset: Toolset) -> None:
+    def __init__(self, toolset: Toolset, pause: Pause) -> None:
         self._toolset = toolset
+        self._pause = pause
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
         self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
@@ -327,7 +349,7 @@ class _Batch:
         has_own_time = False
         if isinstance(checked, _ReadyCall):
             own_seconds = self._toolset.limits.own_seconds(checked.name)
-            has_own_time = checked.is_interactive or bool(own_seconds)
+            has_own_time = checked.kind != "limited" or bool(own_seconds)
         return _StartedCall(item, task, has_own_time)
 
     async def wait(self, call: _StartedCall) -> None:
@@ -356,16 +378,23 @@ class _Batch:
         async with question_turn:
             began = self._loop.time()
             try:
-                refusal = await approver.refusal(
-                    call_id, call.name, call.arguments, call.via
-                )
+                with self._pause():
+                    refusal = await approver.refusal(
+                        call_id, call.name, call.arguments, call.via
+                    )
             finally:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        slot = nullcontext() if call.is_interactive else self._slots
-        async with slot:
-            return await _call_tool(call, self._toolset)
+        match call.kind:
+            case "limited":
+                async with self._slots:
+                    return await _call_tool(call, self._toolset)
+            case "question":
+                with self._pause():
+                    return await _call_tool(call, self._toolset)
+            case "task":
+                return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
@@ -405,7 +434,7 @@ def _ready_call(
     given, complaint = check_arguments(arguments, schema)
     if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.is_interactive(name))
+    return _ReadyCall(name, given, tools.call_kind(name))
 
 
 def _arguments(call: Item) -> object:
@@ -425,7 +454,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
-    timeout = None if ready.is_interactive else seconds
+    timeout = seconds if ready.kind == "limited" else None
     try:
         async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from importlib import import_module
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,6 +30,7 @@ from openai_responses.json_input import (
     as_text,
     is_too_deep,
 )
+from openai_responses.transport.delta_runs import join_delta_runs
 
 
 class ServerSentEvent(NamedTuple):
@@ -56,9 +56,16 @@ class EventStreamDecoder:
     linear in the length of the stream.
     """
 
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
+    def __init__(
+        self, most_bytes: int = MAX_JSON_BYTES, *, joins_deltas: bool = False
+    ) -> None:
+        """Start before the first byte; an event can have `most_bytes`.
+
+        With `joins_deltas`, deltas of one text that come together may be one event, for
+        readers who need the texts alone.
+        """
         self._most_bytes = most_bytes
+        self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
         self._after_cr = False
         self._event = b""
@@ -113,8 +120,11 @@ class EventStreamDecoder:
         If all of them are written as usual, no line needs a look of its own: one search
         takes a third of the time. Each is made as a plain tuple, in half the time.
         """
-        rows = _USUAL_EVENT.findall(text.decode("utf-8", "replace"))
-        if len(rows) * _USUAL_LINES < text.count(b"\n"):
+        decoded = text.decode("utf-8", "replace")
+        if self._joins_deltas:
+            decoded = join_delta_runs(decoded)
+        rows = _USUAL_EVENT.findall(decoded)
+        if len(rows) * _USUAL_LINES < decoded.count("\n"):
             return self._take_lines(text)
         return [tuple.__new__(ServerSentEvent, row) for row in rows]
 
@@ -283,45 +293,11 @@ _JSON_SPACE = " \t\n\r"
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
-def _import_orjson_loads() -> Callable[[str], Any] | None:
-    """Return the `loads` of orjson, None where orjson is not installed.
-
-    The hosts that we know install it; nothing here requires it.
-    """
-    try:
-        loads: Callable[[str], Any] = import_module("orjson").loads
-    except ImportError:
-        return None
-    return loads
-
-
-_ORJSON_LOADS = _import_orjson_loads()
-
-
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    A delta is read with orjson, in half the time. Where orjson refuses one (NaN, a lone
-    surrogate), or makes a float of an index beyond 64 bits, `json` decides.
-    """
-    name, text = event
-    read = _DELTA_READERS.get(name)
-    if read and _ORJSON_LOADS and not _may_be_deep(text):
-        try:
-            wire = _ORJSON_LOADS(text)
-            if wire["type"] == name:
-                return read(wire)
-        except _ODD_EVENT:
-            pass
-    return _parse_exactly(event)
-
-
-def _parse_exactly(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event with the values that `json` reads.
-
-    Items are sent back as they came, so orjson, which rounds large integers, may not
-    read them. Other servers end their streams with `[DONE]`. Thousands of brackets are
-    a RecursionError, no value a StopIteration.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
     if event.data == _END_OF_STREAM:
         return None
@@ -489,9 +465,8 @@ def _text_readers(form: str) -> dict[str, _Reader]:
     return readers
 
 
-_DELTA_READERS: Mapping[str, _Reader] = _text_readers("delta")
 _READERS: Mapping[str, _Reader] = {
-    **_DELTA_READERS,
+    **_text_readers("delta"),
     **_text_readers("done"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,

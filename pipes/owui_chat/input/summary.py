@@ -1,27 +1,25 @@
 """What Open WebUI tells of a conversation in the system prompt: nobody's instruction.
 
-It stores a summary of a long chat in the chat's row, where the owner of the chat can
-write any text, and an imported chat brings its own. It appends what stands there to the
-system prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a
-channel, it puts what all members wrote into the system prompt (routers/channels.py:1344).
-Here both are taken out again: the model reads them as a message of the user.
+It stores a summary of a long chat with the chat, where the owner of the chat can write
+any text, and an imported chat brings its own. It appends what it finds to the system
+prompt (utils/middleware.py:2163 of 0.12.4). For a model that is mentioned in a channel,
+it puts what all members wrote into the system prompt (routers/channels.py:1344). Here
+both are taken out again: the model reads them as a message of the user.
 """
 
-from openai_responses.json_input import JsonObject, as_mapping, as_text
-
 _HEADING = "[CONVERSATION SUMMARY]\n"
-_NAMES = ("contextSummary", "context_summary")
 
 
-def take_summary(instructions: str, rows: JsonObject) -> tuple[str, str]:
-    """Return the instructions without the summary, and the summary with its heading.
+def take_summary(instructions: str) -> tuple[str, str]:
+    """Return the instructions without a summary, and the summary with its heading.
 
-    `rows` are the messages of the chat's row. What Open WebUI appended behind the summary
-    goes with it: where that begins, only the row could say, which its owner writes.
+    The heading decides, not what is stored: Open WebUI takes a summary from a key of a
+    message, from an item of an answer, or from a column that the chat's row lacks
+    (utils/context_compaction.py:309, models/chat_messages.py:275). What it appended
+    behind the summary goes with it: where that begins, only its owner could say.
     """
-    stored = [as_mapping(row).get(name) for row in rows.values() for name in _NAMES]
     before, heading, summary = instructions.partition(_HEADING)
-    if not heading or not any(map(as_text, stored)):
+    if not heading:
         return instructions, ""
     return before.rstrip("\n"), heading + summary
 

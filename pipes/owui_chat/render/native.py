@@ -142,7 +142,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                if event.sentence:
+                if event.sentence and event.is_note:
                     self._notes += 1
                 if event.is_retry:
                     self._retries += 1

@@ -177,18 +177,18 @@ def restore_from_details(
     restored: list[ChatPart] = []
     textless: list[AssistantText] = []
     for part in parts:
-        if isinstance(part, AssistantText) and part.details:
-            turns = read_details(part.details, sign)
-            for piece in _name_records(part.text, turns, records):
-                if piece.text:
-                    restored.append(piece)
-                else:
-                    textless.append(piece)
-            continue
-        if isinstance(part, UserMessage):
+        if isinstance(part, UserMessage):  # the run of the model has ended
             restored += textless
             textless = []
-        restored.append(part)
+        if not isinstance(part, AssistantText) or not part.details:
+            restored.append(part)
+            continue
+        turns = read_details(part.details, sign)
+        for piece in _name_records(part.text, turns, records):
+            if piece.text:
+                restored.append(piece)
+            else:
+                textless.append(piece)
     return [*restored, *textless], records
 
 

@@ -16,7 +16,7 @@ from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.retries import RetryPolicy
-from owui_manifold.call.agent import add_agents, read_agent_parameters
+from owui_manifold.call.agent import ReadAgent, add_agents, read_agent_parameters
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
@@ -29,7 +29,7 @@ from shells.endpoint_valves import (
 )
 from shells.json_valve import read_expert_json
 from shells.shell import PIPE_SHELL
-from shells.tool_valves import read_rules, read_timeouts
+from shells.tool_valves import ReadRules, ReadTimeouts, read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
@@ -91,44 +91,28 @@ def read_config(
     host = metadata or {}
     person = user or {}
     is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
-    given = stored if isinstance(stored, UserValves) else UserValves()
-    switched = _read_switches(given, host.get(_FILTER_KEY))
-    wanted = switched.user
-    own = _allowed_choices(wanted, valves, is_admin)
-    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
-    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
-    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
-    agent = read_agent_parameters(valves.AGENT_JSON)
-    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (
-        rules.problem,
-        timeouts.problem,
-        _permission_error(valves),
-        switched.problem,
-        *agent.problems,
-    )
-    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
+    wishes = _read_wishes(valves, person, host.get(_FILTER_KEY))
+    own = wishes.allowed
+    parsed = _parse_valves(valves)
+    allowed = valves
+    if wishes.own_key:
+        allowed = _for_own_key(valves, parsed.expert.user_keys_get)
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
     tool_kinds = _offered_kinds(own, allowed, is_mapped)
     return Config(
         valves=allowed,
-        expert=expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
-        own_key=own_key,
+        expert=parsed.expert,
+        secrets=_secrets(valves, own.API_KEY.strip(), *parsed.remote.secrets),
+        problems=_list_problems(valves, parsed, wishes.problem),
+        own_key=wishes.own_key,
         overrides=_read_or_error(named_models, valves),
-        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules.rules,
-        tool_seconds=timeouts.default,
-        tool_timeouts=timeouts.by_pattern,
-        prices=prices,
+        remote=parsed.remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        approval_rules=parsed.rules.rules,
+        tool_seconds=parsed.timeouts.default,
+        tool_timeouts=parsed.timeouts.by_pattern,
+        prices=parsed.prices,
         effort=_choice(own.REASONING_EFFORT, None),
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choice(own.VERBOSITY, None),
@@ -138,10 +122,53 @@ def read_config(
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
-        agent=agent.parameters,
-        wants_agent=switched.agent and may_use_agent,
-        refused=_refused_choices(switched, own, valves, may_use_agent),
+        agent=parsed.agent.parameters,
+        wants_agent=wishes.agent,
+        refused=wishes.refused,
     )
+
+
+class _ParsedValves(NamedTuple):
+    """The valves that hold more than one value each."""
+
+    expert: ExpertSettings
+    expert_problems: Sequence[str]
+    remote: RemoteServers
+    rules: ReadRules
+    timeouts: ReadTimeouts
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    agent: ReadAgent
+
+
+def _parse_valves(valves: Valves) -> _ParsedValves:
+    """Read the valves that hold JSON, rules or lists; each has its own problems."""
+    expert, expert_problems = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
+    return _ParsedValves(
+        expert=expert,
+        expert_problems=expert_problems,
+        remote=read_servers(valves.REMOTE_MCP_SERVERS_JSON),
+        rules=read_rules(valves.TOOL_APPROVAL, PIPE_SHELL),
+        timeouts=read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL),
+        prices=_read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON),
+        agent=read_agent_parameters(valves.AGENT_JSON),
+    )
+
+
+def _list_problems(
+    valves: Valves, parsed: _ParsedValves, switch_problem: str
+) -> tuple[str, ...]:
+    """Return what is wrong with valves and switches, as messages."""
+    prices = parsed.prices
+    problems = (
+        parsed.rules.problem,
+        parsed.timeouts.problem,
+        _permission_error(valves),
+        switch_problem,
+        *parsed.agent.problems,
+        str(prices) if isinstance(prices, InvalidRequest) else "",
+        *parsed.expert_problems,
+    )
+    return tuple(problem for problem in problems if problem)
 
 
 def named_models(valves: Valves) -> dict[str, ResolvedModel]:
@@ -219,6 +246,41 @@ _CHOICES: Mapping[str, str] = {
 
 _AGENT_WORD = "agent"
 """The word for the switch that no user valve stands for."""
+
+
+class _Wishes(NamedTuple):
+    """What a user chose, in the user valves and with the composer's switches."""
+
+    allowed: UserValves
+    """Without the choices that the user may not make."""
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    agent: bool
+    """Whether the chat's model is to be an agent."""
+    refused: Sequence[str]
+    """The names of the choices that the user may not make."""
+    problem: str
+    """The message about switches that cannot be read."""
+
+
+def _read_wishes(valves: Valves, person: JsonObject, switches: object) -> _Wishes:
+    """Return what a user chose and may choose.
+
+    `switches` is what the companion filter wrote into the metadata.
+    """
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    switched = _read_switches(given, switches)
+    allowed = _allowed_choices(switched.user, valves, is_admin)
+    may_use_agent = is_admin or _is_permitted(_AGENT_WORD, valves)
+    return _Wishes(
+        allowed=allowed,
+        own_key=allowed.API_KEY.strip() if valves.USER_API_KEYS != "off" else "",
+        agent=switched.agent and may_use_agent,
+        refused=_refused_choices(switched, allowed, valves, may_use_agent),
+        problem=switched.problem,
+    )
 
 
 class _Switched(NamedTuple):

@@ -36,13 +36,16 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 
     It has one in its toolkit or on its server. The host puts an id in front of a name
     that another tool has, and of all names of an MCP server
-    (docs/reference/open-webui.md, "Tools of the host"). A rule for the longer name holds
-    on when the chat has no other tool of that name: a user chooses the tools.
+    (docs/reference/open-webui.md, "Tools of the host"), which it cuts if they are long. A
+    rule for the longer name holds on when the chat has no other tool of that name: a
+    user chooses the tools.
     """
     tool = host.tools.get(name, {})
     names = function_names(tool.get("callable"))
     # `server:openapi:ID|names`, or the id of a toolkit.
     own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
+    if not own_id:  # an MCP server's tool has no id, but its connection (0.12)
+        own_id = str(getattr(tool.get("client"), "server_name", ""))
     if own_id:
         names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
     return names

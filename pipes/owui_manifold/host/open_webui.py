@@ -1,23 +1,22 @@
-"""The only module that uses `open_webui`.
+"""What only the pipe uses of Open WebUI.
 
-Its names are looked up when they are used. If an older host lacks one, the chat shows a
-message, and the pipe still loads.
+Each function raises HostTooOld if the host lacks a name that it needs.
 """
 
-import asyncio
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, value_at
+from owui_host.lookup import HostTooOld, host_name
+from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
 from owui_manifold.host.context import HostContext
 from shells.administration import Administration
@@ -27,34 +26,9 @@ _FLOOR = (0, 11, 4)
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
-class HostUser(Protocol):
-    """The host's model of a user, which its functions need whole."""
-
-    id: str
-    role: str
-
-
-class StoredFile(NamedTuple):
-    """A file that the host stores; the `path` is for its storage."""
-
-    path: str
-    name: str
-    media_type: str
-    size: int
-    """In bytes; 0 if the host does not say."""
-
-
-class NewFile(NamedTuple):
-    """A file to store; `kind` is its MIME type."""
-
-    name: str
-    kind: str
-    content: bytes
-
-
 def require_floor() -> None:
     """Raise InvalidRequest if Open WebUI is too old."""
-    version = _host_name("env", "VERSION")
+    version = host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
         floor = ".".join(map(str, _FLOOR))
@@ -66,7 +40,7 @@ def require_floor() -> None:
 
 async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
-    chats = _host_name("models.chats", "Chats")
+    chats = host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
@@ -76,7 +50,7 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 
     Without `touch` the chat keeps its time, and with it its place in the list.
     """
-    chats = _host_name("models.chats", "Chats")
+    chats = host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -87,29 +61,21 @@ def server_secret() -> str:
     Then the chat works without what needs a secret.
     """
     try:
-        return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
-    except InvalidRequest:
+        return str(host_name("env", "WEBUI_SECRET_KEY") or "")
+    except HostTooOld:
         return ""
-
-
-async def user_model(user_id: str) -> HostUser | None:
-    """Return a user, or None for somebody whom the host does not know."""
-    user: HostUser | None = await _host_name("models.users", "Users").get_user_by_id(
-        user_id
-    )
-    return user
 
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     """Return the headers that the host's own connections send about a user, if any."""
     headers: dict[str, str] = {}
-    with suppress(InvalidRequest):  # a host that has no such headers
-        if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
-            include = _host_name("utils.headers", "include_user_info_headers")
+    with suppress(HostTooOld):  # a host that has no such headers
+        if user_id and host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+            include = host_name("utils.headers", "include_user_info_headers")
             headers = include({}, await user_model(user_id), request=host.request)
             chat_id = host.metadata.get("chat_id")
             if chat_id:
-                name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+                name = host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
                 headers[name] = quote(str(chat_id), ":", errors="replace")
     return headers
 
@@ -121,11 +87,11 @@ async def active_administration(request: Any) -> Administration | None:
     """Return the filter that decides about calls of the pipe; None if none is active."""
     if request is None:
         return None
-    context = _host_name("utils.filter", "get_filter_context")(request)
+    context = host_name("utils.filter", "get_filter_context")(request)
     active = [name for name, _ in await context.get_active_filters()]
     if ADMINISTRATION not in active:
         return None
-    load = _host_name("utils.filter", "get_function_module")
+    load = host_name("utils.filter", "get_function_module")
     filter_module = await load(request, ADMINISTRATION)
     if getattr(filter_module, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
@@ -151,7 +117,7 @@ _AUTHOR = "The authors of OpenAI Responses Manifold"
 
 async def installed_functions() -> list[InstalledFunction]:
     """Return this pipe and its filters, as they are installed."""
-    functions = _host_name("models.functions", "Functions")
+    functions = host_name("models.functions", "Functions")
     rows = [
         *await functions.get_functions_by_type("pipe"),
         *await functions.get_functions_by_type("filter"),
@@ -179,7 +145,7 @@ async def missing_task_models(request: Any) -> list[str]:
 
     The host takes those that clients name instead.
     """
-    config = _host_name("models.config", "Config")
+    config = host_name("models.config", "Config")
     models = request.app.state.MODELS
     chosen = [await config.get(key, "") for key in _TASK_MODELS]
     return [model for model in dict.fromkeys(chosen) if model and model not in models]
@@ -187,7 +153,7 @@ async def missing_task_models(request: Any) -> list[str]:
 
 async def is_legacy_model(model_id: str) -> bool:
     """Say whether the function calling of a stored model is legacy."""
-    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    row = await host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return bool(params.get("function_calling") == "legacy")
 
@@ -197,9 +163,9 @@ async def administrator_params(model_id: str) -> dict[str, Any]:
 
     If no administrator owns the model, its own are left out.
     """
-    config = _host_name("models.config", "Config")
+    config = host_name("models.config", "Config")
     stored = [await config.get("models.default_params", {}) or {}]
-    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    row = await host_name("models.models", "Models").get_model_by_id(model_id)
     owner = await user_model(row.user_id) if row is not None else None
     if owner is not None and owner.role == "admin":
         stored.append(row.params.model_dump())
@@ -225,8 +191,8 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
-    config = _host_name("models.config", "Config")
-    has_permission = _host_name("utils.access_control", "has_permission")
+    config = host_name("models.config", "Config")
+    has_permission = host_name("utils.access_control", "has_permission")
     rights = await config.get("user.permissions", {})
     if (
         about.get("web_search", True)
@@ -242,56 +208,14 @@ async def make_native(model_id: str) -> bool:
 
     Nothing else of its row changes: without grants the host keeps the existing ones.
     """
-    models = _host_name("models.models", "Models")
+    models = host_name("models.models", "Models")
     row = await models.get_model_by_id(model_id)
     if row is None:
         return False
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
-    form = _host_name("models.models", "ModelForm")(**kept, params=native)
+    form = host_name("models.models", "ModelForm")(**kept, params=native)
     return await models.update_model_by_id(row.id, form) is not None
-
-
-async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
-    """Return a stored file that `user` may read by the host's rules, or None."""
-    row = await _host_name("models.files", "Files").get_file_by_id(file_id)
-    if row is None or user is None or not row.path:
-        return None
-    if row.user_id != user.id and user.role != "admin":
-        may_read = _host_name("utils.access_control.files", "has_access_to_file")
-        if not await may_read(file_id, "read", user):
-            return None
-    facts = as_mapping(row.meta)
-    return StoredFile(
-        path=row.path,
-        name=str(row.filename or ""),
-        media_type=str(facts.get("content_type") or ""),
-        size=int(facts.get("size") or 0),
-    )
-
-
-_Made = TypeVar("_Made")
-
-
-async def read_file(
-    file: StoredFile | None, make: Callable[[bytes], _Made]
-) -> _Made | None:
-    """Return the result of `make` for a file's bytes; None if the host lost the file.
-
-    Both run on a thread, because the file may be large and its storage remote. The
-    storages of the host raise an OSError or a RuntimeError.
-    """
-    if file is None:
-        return None
-    storage = _host_name("storage.provider", "Storage")
-
-    def read() -> _Made:
-        return make(Path(storage.get_file(file.path)).read_bytes())
-
-    try:
-        return await asyncio.to_thread(read)
-    except (OSError, RuntimeError):
-        return None
 
 
 class RetrievedText(NamedTuple):
@@ -311,9 +235,9 @@ async def retrieved_text(
 
     These keep their numbers. `question` is for templates that repeat it.
     """
-    build = _host_name("utils.middleware", "get_source_context")
-    fill = _host_name("utils.task", "rag_template")
-    template = await _host_name("models.config", "Config").get("rag.template")
+    build = host_name("utils.middleware", "get_source_context")
+    fill = host_name("utils.task", "rag_template")
+    template = await host_name("models.config", "Config").get("rag.template")
     numbers: dict[str, int] = {}
     whole_text = str(build(sources, numbers)).strip()
     kept_text = str(build(kept, numbers)).strip()
@@ -358,7 +282,7 @@ async def update_tool(
     function: HostFunction, messages: list[Any], files: list[Any]
 ) -> HostFunction:
     """Return a tool's function with the current messages and files of the chat."""
-    update = _host_name("utils.tools", "get_updated_tool_function")
+    update = host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     updated: HostFunction = await update(function=function, extra_params=fresh)
     return updated
@@ -376,8 +300,8 @@ async def process_tool_result(
 
     The page is told about the result of a terminal tool.
     """
-    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
-    process = _host_name("utils.middleware", "process_tool_result")
+    build = host_name("utils.middleware", "build_terminal_file_tool_result")
+    process = host_name("utils.middleware", "process_tool_result")
     shown = build(name, params, result, tool, host.metadata) or result
     kind = tool.get("type", "")
     direct = bool(tool.get("direct"))
@@ -385,7 +309,7 @@ async def process_tool_result(
         host.request, name, shown, kind, direct, host.metadata, user
     )
     if host.event_emitter is not None:
-        tell = _host_name("utils.middleware", "terminal_event_handler")
+        tell = host_name("utils.middleware", "terminal_event_handler")
         await tell(name, params, str(text or ""), host.event_emitter)
     return str(text or ""), files, embeds
 
@@ -394,7 +318,7 @@ def citation_sources(
     name: str, params: dict[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     """Return the sources that a result of the host's own tools names."""
-    read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
+    read = host_name("utils.middleware", "get_citation_source_from_tool_result")
     return list(
         read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
     )
@@ -402,44 +326,5 @@ def citation_sources(
 
 async def stored_image(host: HostContext, user: HostUser | None, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
-    store = _host_name("utils.middleware", "store_tool_result_image")
+    store = host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))
-
-
-async def store_file(
-    request: Any, file: NewFile, place: Mapping[str, str], user: HostUser
-) -> dict[str, Any] | None:
-    """Store a file for the user; return its entry in a message's list of files.
-
-    `place` names the saved chat and the message of the file, or is empty. None: the
-    host refused the file, for example for its size (docs/reference/open-webui.md,
-    "Events and stored files").
-    """
-    upload = _host_name("routers.files", "upload_file_handler")
-    refused = _host_name("routers.files", "HTTPException")
-    arriving = _host_name("routers.files", "UploadFile")(
-        BytesIO(file.content), filename=file.name, headers={"content-type": file.kind}
-    )
-    try:
-        row = await upload(
-            request, file=arriving, metadata=dict(place), process=False, user=user
-        )
-    except refused:
-        return None
-    if place:
-        chats = _host_name("models.chats", "Chats")
-        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
-    url = request.app.url_path_for("get_file_content_by_id", id=row.id)
-    entry = {"id": row.id, "url": str(url), "name": file.name}
-    return {**entry, "content_type": file.kind}
-
-
-def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest if it does not exist."""
-    try:
-        return getattr(import_module(f"open_webui.{module}"), name)
-    except (ImportError, AttributeError):
-        raise InvalidRequest(
-            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
-            "this pipe needs. An administrator has to update the pipe or Open WebUI."
-        ) from None

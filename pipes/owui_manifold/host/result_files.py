@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from openai_responses.items import Item, item_type
 from openai_responses.json_input import JsonObject
 from owui_chat.input.attachments import append_images, image_data_url, tool_image
-from owui_manifold.host.open_webui import HostUser, read_file, readable_file
+from owui_host.files import read_file, readable_file
+from owui_host.users import HostUser
 
 StoreImage = Callable[[str], Awaitable[str]]
 """Stores a picture, given as a data URL; returns its address."""

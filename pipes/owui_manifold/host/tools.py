@@ -6,7 +6,9 @@ pass through the host's own functions, so that files, embeds, sources and termin
 the same.
 """
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
 from functools import partial
 from operator import attrgetter
@@ -19,11 +21,12 @@ from openai_responses.json_input import (
     parse_json_object,
     value_at,
 )
-from openai_responses.loop.tools import ToolResult
+from openai_responses.loop.tools import CallKind, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
+from owui_host.users import user_model
 from owui_manifold.host.callables import call_server, is_blocking, run_at_once
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
@@ -31,7 +34,6 @@ from owui_manifold.host.open_webui import (
     process_tool_result,
     stored_image,
     update_tool,
-    user_model,
 )
 from owui_manifold.host.result_files import split_result_files
 from owui_manifold.host.threads import ToolThreads, UserThreads
@@ -46,6 +48,13 @@ def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
     return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
 
 
+_OF_TASK_LIST = ("create_tasks", "update_task")
+"""Builtin tools that read the list of a chat's tasks and write it again.
+
+Open WebUI runs the calls of a response one by one, all but `delegate_task`. Here they
+run at once, and one would undo what another has marked (tools/builtin.py, `update_task`
+of 0.12.4).
+"""
 _CITED = (
     "fetch_url",
     "query_chat_files",
@@ -101,6 +110,7 @@ class HostTools:
         self._host = host
         self._user = user
         self._names = names
+        self._task_list = asyncio.Lock()
 
     def _own_name(self, name: str) -> str:
         """Return the host's name of a tool, by the name that the model was given."""
@@ -121,10 +131,11 @@ class HostTools:
             return None
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
+    def call_kind(self, name: str) -> CallKind:
+        """Return `question` for the tool of the host that asks a person."""
         own = self._own_name(name)
-        return own == "ask_user" and self._host.is_builtin(own)
+        is_question = own == "ask_user" and self._host.is_builtin(own)
+        return "question" if is_question else "limited"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
@@ -161,8 +172,14 @@ class HostTools:
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
-        result = await self._result(own, tool, params)
+        async with self._turn_of(own):
+            result = await self._result(own, tool, params)
         return await self._answer(own, tool, params, result)
+
+    def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
+        """Return what a call waits for: earlier ones about the same list of tasks."""
+        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
+        return self._task_list if is_about_list else nullcontext()
 
     async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
         """Run a tool where it has to run.

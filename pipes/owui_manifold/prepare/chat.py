@@ -63,11 +63,12 @@ from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
+from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.call.uploads import files_refused
-from owui_manifold.host.open_webui import require_floor, scale_image, user_model
+from owui_manifold.host.open_webui import require_floor, scale_image
 from owui_manifold.prepare.agent import (
     agent_defaults,
     agent_instructions,
@@ -181,7 +182,7 @@ def _read_messages(
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     messages, memory_note = remembered_messages(call.agent, call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    instructions, summary = _take_conversation(call, stored, instructions)
+    instructions, summary = _take_conversation(call, instructions)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, stored)
     if call.account:
@@ -196,13 +197,16 @@ def _read_messages(
     return _attach_stored(chat), reason
 
 
-def _take_conversation(
-    call: CheckedCall, stored: StoredChat | None, instructions: str
-) -> tuple[str, str]:
-    """Return the instructions without what the host tells there of the conversation."""
+def _take_conversation(call: CheckedCall, instructions: str) -> tuple[str, str]:
+    """Return the instructions without what the host tells there of the conversation.
+
+    It tells it in chats of its page only; other clients write their own instructions.
+    """
     if call.caller.is_in_channel:
         return take_thread(instructions)
-    return take_summary(instructions, stored.messages if stored else {})
+    if call.caller.host_reads:
+        return take_summary(instructions)
+    return instructions, ""
 
 
 def _apply_passes(chat: _Chat) -> _Chat:

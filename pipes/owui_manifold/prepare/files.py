@@ -19,12 +19,8 @@ from owui_chat.input.attachments import (
 from owui_chat.messages import Attachment, ChatPart, UserMessage, user_messages
 from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
-from owui_manifold.host.open_webui import (
-    HostUser,
-    read_file,
-    readable_file,
-    user_model,
-)
+from owui_host.files import read_file, readable_file
+from owui_host.users import HostUser, user_model
 
 _MAX_DOCUMENT_BYTES = 50_000_000
 """The limit for all documents of one request."""
@@ -104,7 +100,9 @@ async def _read_document(
     part: Item | str = GONE_FILE.format(name)
     size = stored.size if stored else 0
     if stored and size <= left:
-        part, size = await read_file(stored, sized_part) or (part, 0)
+        # The host may not know the size. One byte more tells that the file is longer.
+        document = await read_file(stored, sized_part, left + 1)
+        part, size = document or (part, 0)
     return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 

@@ -11,7 +11,8 @@ from openai_responses.requests.containers import MAX_CONTAINER_FILES
 from owui_chat.file_names import shorten_name
 from owui_chat.input.attachments import GONE_FILE, question_index
 from owui_chat.messages import Attachment, ChatPart, UserMessage, user_messages
-from owui_manifold.host.open_webui import HostUser, StoredFile, readable_file
+from owui_host.files import StoredFile, readable_file
+from owui_host.users import HostUser
 
 MAX_FILE_BYTES = 64 * 1024**2
 MAX_TOTAL_BYTES = 256 * 1024**2
@@ -48,11 +49,8 @@ async def choose_python_files(
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
     for attachment, is_asked in _attached_once(parts):
-        stored = await readable_file(attachment.file_id, user)
+        stored = await _find_stored(attachment, user, is_asked=is_asked)
         if stored is None:
-            # The host itself puts an image into the message, or says that it is gone.
-            if is_asked and not attachment.is_image:
-                raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())
         reason = _reason_against(stored, chosen)
@@ -73,6 +71,20 @@ def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool
             if attachment.file_id not in seen:
                 seen.add(attachment.file_id)
                 yield attachment, index == question
+
+
+async def _find_stored(
+    attachment: Attachment, user: HostUser | None, *, is_asked: bool
+) -> StoredFile | None:
+    """Return a file that `user` may read, or None.
+
+    Raises InvalidRequest if there is none at the message that is asked. For an image
+    the host itself does: it puts it into the message, or says that it is gone.
+    """
+    stored = await readable_file(attachment.file_id, user)
+    if stored is None and is_asked and not attachment.is_image:
+        raise InvalidRequest(GONE_FILE.format(attachment.name))
+    return stored
 
 
 def name_python_files(

@@ -7,8 +7,10 @@ from openai_responses.audit import AuditedRequest
 from openai_responses.endings import (
     WRONG_KEY,
     Ending,
+    ending_of_exception,
     ending_of_incomplete,
 )
+from openai_responses.errors import ResponsesError
 from openai_responses.items import (
     Item,
     has_image,
@@ -21,12 +23,15 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunDone, RunWork
+from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, window_share
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.commentary import closing_commentary
 from owui_chat.render.chunks import METADATA_KEY
+from owui_manifold.call.agent import answering_name, find_agent
 from owui_manifold.call.config import OWN_KEY_PLACE
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import CheckedCall, PipeCall
+from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
 from shells.answer_log import LogLevel
@@ -237,5 +242,35 @@ def log_metadata(
         usage=ended.usage or Usage(),
         window_share=ended.window_share,
     )
-    prepared.call.log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+    _log_metadata(prepared.call.log, metadata)
     return metadata
+
+
+def refused_metadata(call: PipeCall, error: Exception) -> RunMetadata | None:
+    """Log what an agent's answer took that was refused before its run, and return it.
+
+    None if no agent was to answer, or if something else went wrong.
+    """
+    if call.caller.task or not isinstance(error, ResponsesError):
+        return None
+    config = call.config
+    name = call.caller.model
+    agent = find_agent(name, config.agent, is_switched=config.wants_agent)
+    if agent is None:
+        return None
+    overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
+    model = resolve_model(answering_name(name, config.agent), overrides)
+    metadata = RunMetadata(
+        strategy=agent.strategy,
+        model=model.id,
+        ending=ending_of_exception(error, has_begun=False).kind,
+        rounds=0,
+        tool_calls=0,
+        latency=0.0,
+    )
+    _log_metadata(call.log, metadata)
+    return metadata
+
+
+def _log_metadata(log: RunLog, metadata: RunMetadata) -> None:
+    log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")

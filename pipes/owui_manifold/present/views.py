@@ -2,13 +2,21 @@
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.items import Item
+from openai_responses.json_input import value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
-from owui_chat.render.chunks import Chunk, error_chunk, host_usage
+from owui_chat.render.chunks import (
+    METADATA_KEY,
+    Chunk,
+    closing_chunk,
+    error_chunk,
+    host_usage,
+)
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.context import Caller
+from strategies.metadata import RunMetadata
 
 
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
@@ -16,6 +24,19 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     if caller.host_reads:
         return page_view()
     return ChunkRenderer(*_response_head(caller))
+
+
+def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
+    """Return a chunk in a form that its reader shows: in a channel, an error as text.
+
+    There Open WebUI drops errors of a stream, and the answer would be empty
+    (socket/main.py:1369 of 0.12.4).
+    """
+    message = value_at(chunk, "error", "message")
+    if not (message and caller.is_in_channel):
+        return chunk
+    delta = {"content": f"\n\n{message}"}
+    return {"choices": [{"index": 0, "delta": delta}]}
 
 
 def page_view() -> NativeRenderer:
@@ -38,6 +59,15 @@ def whole_result(caller: Caller, ended: RunDone, items: list[Item]) -> Chunk:
     if items:
         result |= {"output": items}
     return result
+
+
+def metadata_chunk(
+    view: NativeRenderer | ChunkRenderer, metadata: RunMetadata
+) -> Chunk:
+    """Return what an agent's answer took, for an answer that did not begin."""
+    if isinstance(view, ChunkRenderer):
+        return {**view.head, "choices": [], METADATA_KEY: metadata.wire()}
+    return closing_chunk(metadata.describe(), metadata.wire())
 
 
 def _response_head(caller: Caller) -> tuple[str, int, str]:

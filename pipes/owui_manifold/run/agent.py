@@ -2,18 +2,14 @@
 
 A round is a response of the model with its calls. The tools and their approvals are
 those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-is the clock, which stands still while people decide, what is shown between the tools,
-and `execution_metadata` at the end.
+is what is shown between the tools, and `execution_metadata` at the end.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Any
 
 from openai_responses.endings import Ending
 from openai_responses.items import Item, is_call, is_commentary, item_type
-from openai_responses.json_input import JsonObject
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import (
     HiddenMessage,
@@ -31,21 +27,18 @@ from openai_responses.loop.run import (
     run_rounds,
 )
 from openai_responses.loop.spending import Spending
-from openai_responses.loop.tools import Ask, CallableTools, ToolResult, Toolset
+from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
     ItemEvent,
-    TextDelta,
 )
-from owui_chat.events import CitedEvent
 from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.context import CheckedCall, page_emitter
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import log_metadata
 from strategies.merged_calls import MergingProvider
-from strategies.thoughts import AnswerText
 
 _STOPPED = Ending("cancelled")
 
@@ -145,32 +138,6 @@ class IntermediateTexts:
         return tuple(item for item in output if id(item) not in hidden)
 
 
-class TaggedThoughts:
-    """Leaves out what an answer says in think tags, which policies can ask for.
-
-    The model gets its own text again: a record holds it.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first message."""
-        self._texts: dict[int, AnswerText] = {}
-
-    def strip(self, event: CitedEvent) -> Iterator[CitedEvent]:
-        """Yield an event without thoughts."""
-        match event:
-            case TextDelta(kind="text"):
-                growing = self._texts.setdefault(event.output_index, AnswerText())
-                yield event._replace(text=growing.feed(event.text))
-            case ItemDone() if event.output_index in self._texts:
-                growing = self._texts.pop(event.output_index)
-                rest = growing.feed("", at_end=True)
-                yield TextDelta(event.output_index, "text", 0, rest)
-                shown = AnswerText().feed(event.shown, at_end=True)
-                yield event._replace(shown=shown)
-            case _:
-                yield event
-
-
 def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
     """Say whether the events are those of commentary."""
     first = events[0]
@@ -192,7 +159,7 @@ async def run_agent(
     rounds = run_rounds(
         prepared.request,
         MergingProvider(attempts),
-        without_people(toolset, spending),
+        toolset,
         spending,
     )
     texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call))
@@ -244,53 +211,3 @@ def _report_stop(
     if emit:
         chunk = closing_chunk(metadata.describe(), metadata.wire())
         connections.do_later(emit(chunk["event"]))
-
-
-def without_people(toolset: Toolset, spending: Spending) -> Toolset:
-    """Return tools that count no time while a person decides."""
-    approver = toolset.approver
-    ask = approver.ask
-    if ask:
-        approver = replace(approver, ask=_pausing_ask(ask, spending))
-    return toolset._replace(
-        tools=_PausingTools(toolset.tools, spending), approver=approver
-    )
-
-
-def _pausing_ask(ask: Ask, spending: Spending) -> Ask:
-    """Return the way to ask a person that counts no time meanwhile."""
-
-    async def pausing_ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        with spending.pause():
-            return await ask(call_id, name, arguments)
-
-    return pausing_ask
-
-
-class _PausingTools:
-    """Tools whose time does not count where it is a person's."""
-
-    def __init__(self, tools: CallableTools, spending: Spending) -> None:
-        self._tools = tools
-        self._spending = spending
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool."""
-        if not self._tools.is_interactive(name):
-            return await self._tools.call(name, arguments)
-        with self._spending.pause():
-            return await self._tools.call(name, arguments)

@@ -23,7 +23,7 @@ from owui_manifold.prepare.request import (
 )
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
-from owui_manifold.run.agent import TaggedThoughts, hides_thoughts
+from owui_manifold.run.agent import hides_thoughts
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
@@ -36,6 +36,7 @@ from owui_manifold.store.writers import (
     StoredAnswer,
 )
 from shells.failures import server_message
+from strategies.shown_thoughts import ShownThoughts
 
 
 async def answer_events(
@@ -69,14 +70,24 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
-                if event.ending.is_failure:
-                    uploads.forget()
-                refusal = refusal_notice(call)
-                if refusal:
-                    yield Status(refusal)
-                yield report_end(prepared, event)
-                for notice in await notices_of(prepared):
-                    yield Status(notice)
+                ended = answer.whole(event)
+                async with aclosing(_end_answer(prepared, ended, uploads)) as ends:
+                    async for end in ends:
+                        yield end
+
+
+async def _end_answer(
+    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Yield the end of a run with its report, and the notices about it."""
+    if ended.ending.is_failure:
+        uploads.forget()
+    refusal = refusal_notice(prepared.call)
+    if refusal:
+        yield Status(refusal)
+    yield report_end(prepared, ended)
+    for notice in await notices_of(prepared):
+        yield Status(notice)
 
 
 class _Answer:
@@ -90,7 +101,9 @@ class _Answer:
         patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
         self._artifacts = ArtifactStore(call, connections, patience)
         self._citations = Citations(source_keys(call.host.metadata.get("sources")))
-        self._tags = TaggedThoughts() if hides_thoughts(call) else None
+        self._thoughts: ShownThoughts | None = None
+        if call.agent:
+            self._thoughts = ShownThoughts(are_shown=not hides_thoughts(call))
         self._records = _answer_records(prepared)
 
     async def shown(self, event: RunEvent) -> list[AnswerEvent]:
@@ -101,16 +114,22 @@ class _Answer:
         if stored is not None:
             for cited in self._cited(stored):
                 shown += await self._records.take(cited)
+        if self._thoughts:
+            shown = [self._thoughts.finish(each) for each in shown]
         return [*shown, *repaired]
+
+    def whole(self, ended: RunDone) -> RunDone:
+        """Return the end of the run with its output as it is shown."""
+        return self._thoughts.whole(ended) if self._thoughts else ended
 
     def _cited(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
         if self._prepared.call.caller.host_reads:
             cited = self._citations.feed(event)
-        if self._tags is None:
+        if self._thoughts is None:
             return cited
-        return chain.from_iterable(map(self._tags.strip, cited))
+        return chain.from_iterable(map(self._thoughts.show, cited))
 
     def _without_reason(self, event: RunEvent) -> RunEvent:
         """Log what happens before an answer; return the event as people see it."""
@@ -155,7 +174,7 @@ def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=prepared.cites or hides_thoughts(call),
+        cites=prepared.cites or call.agent is not None,
         carrier=writer.carrier if writer else "details",
         sign=prepared.keys.sign if prepared.keys else None,
     )

@@ -18,10 +18,11 @@ _NEVER = float("inf")
 
 
 _SILENT = "The server has been silent for {}; the model may still be thinking."
+_RESPONDED = "The server responded"
 
 
 class WaitingLines:
-    """Shows on the page what it waits for, and hides it when the wait is over."""
+    """Shows on the page what it waits for, and that the wait is over."""
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
         """Wait for nothing yet; without `emit` there is no page."""
@@ -32,6 +33,7 @@ class WaitingLines:
         self._due = _FIRST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
+        self._has_responded = False
         self._has_stored_line = False
 
     def set_waiting(self, is_waiting: bool) -> None:
@@ -60,19 +62,30 @@ class WaitingLines:
             self._connections.do_later(self._emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
-        """Return what hides the last line, if `event` ends its wait.
+        """Return the line that replaces the last one, if `event` ends its wait.
 
-        At the end of an answer with stored lines its last line does that: the page would
-        draw an empty one as a bullet of the history.
+        The page leaves out the text of a hidden line, but draws its bullet in the opened
+        history (StatusHistory of 0.12.4). So a line is hidden only where none follows.
         """
-        is_attempt = isinstance(event, Status) and not event.trial
-        was_shown = self._is_shown
-        self._is_shown = is_attempt
-        self._has_stored_line = self._has_stored_line or is_attempt
-        is_replaced = isinstance(event, RunDone) and self._has_stored_line
-        if is_attempt or is_replaced or not was_shown:
+        if isinstance(event, Status) and not event.trial:
+            self._is_shown = True
+            self._has_stored_line = True
             return []
-        return [Status("")]
+        if isinstance(event, RunDone):
+            return self._note_end(event)
+        if not self._is_shown:
+            return []
+        self._is_shown = False
+        self._has_responded = True
+        return [Status(_RESPONDED, is_note=False)]
+
+    def _note_end(self, end: RunDone) -> list[Status]:
+        """Return what hides the lines of a failure that has no last line."""
+        was_shown = self._is_shown or self._has_responded
+        self._is_shown = False
+        if was_shown and end.ending.is_failure and not self._has_stored_line:
+            return [Status("")]
+        return []
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""

@@ -1,13 +1,16 @@
 """Uploads the files of a chat for its code, before the request is sent."""
 
+from typing import NamedTuple
+
 from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.requests.containers import with_container_files
 from openai_responses.transport.connections import Connections, Deadlines
 from openai_responses.transport.uploads import Upload, upload_file
 from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
+from owui_host.files import read_file
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.uploads import UploadKey, files_refused
-from owui_manifold.host.open_webui import read_file
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
 
@@ -20,22 +23,31 @@ _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 """A key can lack the permission (scope `api.files.write`), a gateway the address."""
 
 
+class _ChatFile(NamedTuple):
+    """A file that the code of a request gets."""
+
+    file: PythonFile
+    key: UploadKey
+    known_id: str
+    """The API's id of an earlier upload; empty if the file has to be uploaded."""
+
+
 class ChatUploads:
     """The files of one request that its code gets; each is uploaded once a day."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Upload nothing yet."""
+        """Look up which files were uploaded before; upload nothing yet."""
         self._prepared = prepared
         self._connections = connections
         self._memory = prepared.call.capabilities.uploads
+        self._files: list[_ChatFile] = []
+        for file in prepared.python_files:
+            key = _upload_key(file, prepared.call)
+            self._files.append(_ChatFile(file, key, self._memory.find(key)))
 
     def status_line(self) -> str:
         """Return what is shown while files are uploaded; empty if all of them are."""
-        new = [
-            file
-            for file in self._prepared.python_files
-            if not self._memory.find(self._key(file))
-        ]
+        new = [file for file in self._files if not file.known_id]
         return f"Copying {plural(len(new), 'file')} to Python" if new else ""
 
     async def request_with_files(self) -> PreparedRequest:
@@ -44,8 +56,10 @@ class ChatUploads:
         Raises InvalidRequest for a file that cannot be read or uploaded.
         """
         ids: list[str] = []
-        for file in self._prepared.python_files:
-            file_id = self._memory.find(self._key(file)) or await self._upload(file)
+        for chat_file in self._files:
+            file_id = chat_file.known_id
+            if not file_id:
+                file_id = await self._upload(chat_file.file, chat_file.key)
             if file_id:
                 ids.append(file_id)
         request = with_container_files(self._prepared.request, ids)
@@ -56,15 +70,15 @@ class ChatUploads:
 
         A request that failed may have named a file that is gone.
         """
-        for file in self._prepared.python_files:
-            self._memory.forget(self._key(file))
+        for chat_file in self._files:
+            self._memory.forget(chat_file.key)
 
-    async def _upload(self, file: PythonFile) -> str:
+    async def _upload(self, file: PythonFile, key: UploadKey) -> str:
         """Return the id of a file that was just uploaded; empty for an empty file.
 
         The API refuses an empty one.
         """
-        content = await read_file(file.stored, bytes)
+        content = await read_file(file.stored, bytes, MAX_FILE_BYTES + 1)
         if content is None:
             raise InvalidRequest(GONE_FILE.format(file.name))
         if len(content) > MAX_FILE_BYTES:
@@ -83,17 +97,18 @@ class ChatUploads:
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
-        self._memory.add(self._key(file), file_id)
+        self._memory.add(key, file_id)
         return file_id
 
-    def _key(self, file: PythonFile) -> UploadKey:
-        call = self._prepared.call
-        return UploadKey(
-            account=call.endpoint.account(),
-            user_id=call.caller.user_id,
-            chat_id=call.caller.chat_id,
-            file_id=file.file_id,
-            path=file.stored.path,
-            size=file.stored.size,
-            name=file.name,
-        )
+
+def _upload_key(file: PythonFile, call: CheckedCall) -> UploadKey:
+    """Return what names a file of a chat among all uploads."""
+    return UploadKey(
+        account=call.endpoint.account(),
+        user_id=call.caller.user_id,
+        chat_id=call.caller.chat_id,
+        file_id=file.file_id,
+        path=file.stored.path,
+        size=file.stored.size,
+        name=file.name,
+    )

@@ -30,8 +30,9 @@ from openai_responses.transport.connections import (
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import StoredName, image_name, shorten_name, stored_name
 from owui_chat.files import container_addresses, file_citations
+from owui_host.files import NewFile, store_file
+from owui_host.users import user_model
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.host.open_webui import NewFile, store_file, user_model
 
 _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
@@ -160,9 +161,7 @@ class ArtifactStore:
             if user is None:
                 return None
             file = NewFile(name.name, name.media_type, content)
-            made = await store_file(host.request, file, saved, user)
-            kind = "image" if file.kind.startswith("image/") else "file"
-            self._stored[digest] = {"type": kind, **made} if made else None
+            self._stored[digest] = await store_file(host.request, file, saved, user)
         return self._stored[digest]
 
 

@@ -143,6 +143,12 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(build_message("<think>I know this.</think>\n\nIt is `408 m`.")),
     ),
     make_scenario(
+        "agent-silent",
+        "a call without a word, then the answer",
+        make_reply(build_function_call("$tool", "$arguments")),
+        make_reply(build_message("It said: $output", phase="final_answer")),
+    ),
+    make_scenario(
         "agent-steps",
         "a call in every round in which calls are allowed, then the answer",
         take_step,

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +25,7 @@ from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.tools.confirmations import compute_permission
-from gpt5_agent.tools.host_calls import find_own_names
+from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
@@ -64,7 +63,10 @@ def chat_of(
     """A chat whose model gives these answers."""
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
     rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
-    approver = Approver(rules, other_names=more.pop("other_names", lambda _: ()))
+    host_names = more.pop("host_names", HostToolNames())
+    approver = Approver(
+        rules, other_names=host_names.other_names, may_match=host_names.may_match
+    )
     own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
     asked = question(own=own, **{"body": BODY, **more})
     return HostChat(host, asked, ScriptedProvider(*answers), **held)
@@ -506,19 +508,32 @@ def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
 
 
 @pytest.mark.parametrize(
-    ("name", "runs"), [("host_delete_file", False), ("host_news", True)]
+    ("name", "rules", "runs"),
+    [
+        pytest.param("host_delete_file", "delete_*=deny", False, id="longer"),
+        pytest.param("host_news", "delete_*=deny", True, id="another tool"),
+        pytest.param("delete_file", "kit_delete_*=deny", False, id="shorter"),
+        pytest.param("delete_file", "host_delete_*=deny", True, id="another server"),
+        pytest.param(
+            "host_look_into_the_archive_of_all_customers_and_then_re_0d1f2a3b",
+            "*_remove_them=deny",
+            False,
+            id="cut",
+        ),
+    ],
 )
 def test_rule_holds_for_a_tool_that_the_host_renamed(
-    name: str, runs: bool, host_functions: HostFunctions
+    name: str, rules: str, runs: bool, host_functions: HostFunctions
 ) -> None:
-    """Two toolkits have a tool of that name, or it is one of an MCP server."""
+    """A toolkit `kit` and an MCP server `host` are attached to the chat."""
+    names = HostToolNames(frozenset({"kit"}), mcp_ids=frozenset({"host"}))
     chat = chat_of(
         host_functions,
         [calls(name)],
         [SAID],
-        rules="delete_*=deny",
+        rules=rules,
         body={"tools": [host_tool(name)]},
-        other_names=partial(find_own_names, tool_ids={"host"}),
+        host_names=names,
     )
 
     events = run_skipping(chat.say("Weather?"))

@@ -16,6 +16,9 @@ pytestmark = pytest.mark.asyncio
 KEY = "key-of-an-account"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
+OWNER_CHECK = ("account-check.bin", "application/octet-stream", b"-")
+"""What shows whose account a key is."""
+
 
 class Host:
     """Keeps files as Open WebUI does, for the owner of the key."""
@@ -23,6 +26,7 @@ class Host:
     def __init__(self, owner: str = "agent", status: int = 200) -> None:
         self.status = status
         self.owner = owner
+        self.checks: list[tuple[str, str, bytes]] = []
         self.uploads: list[tuple[str, str, bytes]] = []
         self.removed: list[str] = []
         self.paths: list[str] = []
@@ -41,8 +45,9 @@ class Host:
             fields = await request.post()
             file = fields["file"]
             assert isinstance(file, web.FileField)
-            name = file.filename, file.content_type
-            self.uploads.append((*name, file.file.read()))
+            upload = file.filename, file.content_type, file.file.read()
+            is_check = upload == OWNER_CHECK
+            (self.checks if is_check else self.uploads).append(upload)
         row = {"id": "f-1", "user_id": self.owner}
         return web.Response(status=self.status, text=json.dumps(row))
 
@@ -62,27 +67,48 @@ async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
     finally:
         await files.aclose()
         await runner.cleanup()
+    # Nothing else is written into anybody's account, such as a note.
+    assert all(path.startswith("/api/v1/files/") for path in host.paths)
 
 
 async def test_file_belongs_to_who_asked() -> None:
     """The owner of the key has asked."""
     host = Host("u-1")
+    content = b"a\r\n--b\0"
     async with files_of(host) as files:
-        path = await files.store("a b.csv", b"a\r\n--b\0")
+        paths = [await files.store("a b.csv", content) for _ in range(2)]
 
-    assert path == "/api/v1/files/f-1/content"
-    assert host.uploads == [("a b.csv", "text/csv", b"a\r\n--b\0")]
-    assert host.removed == []
+    assert paths == ["/api/v1/files/f-1/content"] * 2
+    assert host.uploads == [("a b.csv", "text/csv", content)] * 2
+    assert len(host.checks) == len(host.removed) == 1
 
 
-async def test_file_of_somebody_else_is_not_kept() -> None:
-    """It would lie in the account of the key's owner, usually an administrator's."""
+async def test_file_of_somebody_else_is_not_sent() -> None:
+    """It would lie in the account of the key's owner, usually an administrator's.
+
+    Not even until it is removed: that could fail.
+    """
     host = Host()
     async with files_of(host) as files:
-        with pytest.raises(HostFileError, match="has to belong to the person who asks"):
-            await files.store("a.csv", b"")
+        for _ in range(2):
+            with pytest.raises(HostFileError, match="belong to the person who asks"):
+                await files.store("a.csv", b"my diary")
 
+    assert host.uploads == []
+    assert host.checks == [OWNER_CHECK]
     assert host.removed == ["/api/v1/files/f-1"]
+
+
+async def test_owner_may_change_while_an_answer_runs() -> None:
+    """The row of each file is read."""
+    host = Host("u-1")
+    async with files_of(host) as files:
+        await files.store("a.csv", b"a")
+        host.owner = "agent"
+        with pytest.raises(HostFileError, match="belong to the person who asks"):
+            await files.store("b.csv", b"b")
+
+    assert len(host.removed) == 2
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,9 @@ def test_the_pipe_learns_whose_tools_and_who_asks() -> None:
 
     for role in ("user", "admin"):
         passed = {CONTEXT_KEY: read_inlet_context(body, {"role": role})}
-        assert read_attached(passed).tool_ids == {"files", "0", "docs", "shop"}
+        names = read_attached(passed).tool_names
+        assert names.toolkit_ids == {"files", "0", "shop"}
+        assert names.mcp_ids == {"docs"}
         assert read_caller(passed).is_admin is (role == "admin")
 
 

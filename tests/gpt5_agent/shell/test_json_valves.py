@@ -6,9 +6,7 @@ import pytest
 
 from gpt5_agent.shell.json_valves import (
     AgentExpertSettings,
-    find_valve_problems,
-    read_expert_settings,
-    read_sandbox_options,
+    read_valve_settings,
 )
 from gpt5_agent.shell.valves import Valves
 from toolbox.sandbox.options import SandboxOptions
@@ -16,12 +14,11 @@ from toolbox.sandbox.options import SandboxOptions
 
 def test_empty_valves_are_the_defaults() -> None:
     """Nothing is wrong with them."""
-    valves = Valves()
+    settings = read_valve_settings(Valves())
 
-    reading = read_expert_settings(valves)
-    assert reading.settings == AgentExpertSettings()
-    assert read_sandbox_options(valves) == SandboxOptions()
-    assert find_valve_problems(valves, reading) == []
+    assert settings.expert == AgentExpertSettings()
+    assert settings.sandbox == SandboxOptions()
+    assert settings.problems == ()
 
 
 def test_keys_hold_beside_the_defaults_of_others() -> None:
@@ -31,9 +28,10 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
         SANDBOX_OPTIONS=json.dumps({"seconds": 60, "wheels": "/srv/wheels"}),
     )
 
-    assert read_expert_settings(valves).settings == AgentExpertSettings(max_retries=4)
-    options = SandboxOptions(seconds=60, wheels="/srv/wheels")
-    assert read_sandbox_options(valves) == options
+    settings = read_valve_settings(valves)
+
+    assert settings.expert == AgentExpertSettings(max_retries=4)
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="/srv/wheels")
 
 
 @pytest.mark.parametrize(
@@ -48,8 +46,7 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
 )
 def test_what_is_wrong_is_told(valve: str, text: str, words: str) -> None:
     """By the name of its valve."""
-    valves = Valves.model_validate({valve: text})
-    [problem] = find_valve_problems(valves, read_expert_settings(valves))
+    [problem] = read_valve_settings(Valves.model_validate({valve: text})).problems
 
     assert problem.startswith(valve)
     assert words in problem

@@ -11,6 +11,7 @@ import pytest_asyncio
 from chats.pictures import PIXEL, PNG
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
+from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer, OwnToolPool, open_host_files
 from gpt5_agent.shell.valves import Valves
@@ -43,7 +44,8 @@ async def offered(
 ) -> OwnToolOffer:
     """What an answer in a chat is offered."""
     log = AgentLog("ID")
-    return await pool.open_tools(Valves(**valves), key, log, NO_FILES, messages)
+    settings = read_valve_settings(Valves(**valves))
+    return await pool.open_tools(settings, key, log, NO_FILES, messages)
 
 
 async def opened(
@@ -130,6 +132,17 @@ async def test_workspace_outlives_a_change_of_the_limits(pool: OwnToolPool) -> N
 
     kept = await ran(later.tools, "sandbox_fs_read", path="a.txt")
     assert kept == ToolResult("hello")
+
+
+@pytest.mark.sandbox
+async def test_limits_are_those_of_the_valve(pool: OwnToolPool) -> None:
+    """The result says which one ended the code (R36)."""
+    options = '{"seconds": 1}'
+    tools = await opened(pool, SANDBOX=True, SANDBOX_OPTIONS=options)
+
+    answer = await ran(tools, "python_execute", code="while True: pass")
+
+    assert "within 1 s" in str(answer.output)
 
 
 @pytest.mark.sandbox

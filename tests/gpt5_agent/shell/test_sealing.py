@@ -4,6 +4,7 @@ import json
 import stat
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -44,6 +45,42 @@ def test_the_key_is_the_owners_alone(folder: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert first != second
     assert reveal_secret(first, "API_KEY") == reveal_secret(second, "API_KEY") == SECRET
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder `pipelines` that is no server's, in the working directory."""
+    monkeypatch.delenv("PIPELINES_DIR")
+    monkeypatch.delitem(sys.modules, "config", raising=False)
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    return folder
+
+
+def test_without_a_server_the_key_stays_in_memory(checkout: Path) -> None:
+    """A checkout gets no file; what was sealed can be read as long as we run."""
+    shown = seal_secret(SECRET)
+
+    assert SECRET not in shown
+    assert reveal_secret(shown, "API_KEY") == SECRET
+    assert signing_secret("EMPTY") == signing_secret("EMPTY")
+    assert not any(checkout.iterdir())
+    assert list(checkout.parent.iterdir()) == [checkout]
+
+
+def test_server_without_a_variable_has_the_key_in_its_folder(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its module `config` says which folder that is (config.py of the server)."""
+    config = ModuleType("config")
+    monkeypatch.setattr(config, "PIPELINES_DIR", "./pipelines", raising=False)
+    monkeypatch.setitem(sys.modules, "config", config)
+
+    shown = seal_secret(SECRET)
+
+    assert [file.name for file in checkout.iterdir()] == ["gpt5_agent.key"]
+    assert reveal_secret(shown, "API_KEY") == SECRET
 
 
 def test_a_variable_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

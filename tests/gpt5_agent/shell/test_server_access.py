@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
-from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_valves
+from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_settings
+from gpt5_agent.shell.settings import build_endpoint
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
+from toolbox.sandbox.options import SandboxOptions
 
 REACHING: dict[str, Any] = {
     "API_KEY": "env:KEY_OF_OURS",
@@ -19,8 +22,14 @@ REACHING: dict[str, Any] = {
     "SANDBOX_OPTIONS": '{"seconds": 60, "wheels": "/srv/wheels"}',
     "PRESETS_DIR": "/app/presets",
     "CA_BUNDLE": "/etc/ssl/company.pem",
+    "VERIFY_SSL": False,
+    "BASE_URL": "https://gateway.example/v1",
+    "OPEN_WEBUI_URL": "http://open-webui:8080",
 }
-ALLOWS_ALL = "SANDBOX, wheels, PRESETS_DIR, CA_BUNDLE, env:*, file:/run/secrets/*"
+ALLOWS_ALL = (
+    "SANDBOX, wheels, PRESETS_DIR, CA_BUNDLE, VERIFY_SSL, env:*, file:/run/secrets/*, "
+    "url:https://gateway.example, url:http://open-webui:8080"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +40,9 @@ def _nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     """A page in a browser can change the valves: the server answers every origin."""
-    valves, problems = usable_valves(Valves(**REACHING))
+    settings = usable_settings(Valves(**REACHING))
+    valves = settings.valves
+    problems = settings.problems
 
     for name in ("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY"):
         with pytest.raises(InvalidRequest, match=f"secret in {name} cannot be read"):
@@ -39,19 +50,27 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     headers = json.loads(valves.EXTRA_HEADERS)
     assert headers == {"X-Team": "sealed:", "X-Plain": "sealed:abc"}
     assert not valves.SANDBOX
-    assert json.loads(valves.SANDBOX_OPTIONS)["wheels"] == ""
-    assert json.loads(valves.SANDBOX_OPTIONS)["seconds"] == 60
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="")
     assert (valves.PRESETS_DIR, valves.CA_BUNDLE) == ("", "")
-    assert len(problems) == 8
+    assert valves.VERIFY_SSL
+    assert valves.OPEN_WEBUI_URL == ""
+    with pytest.raises(InvalidRequest, match="does not allow the address in BASE_URL"):
+        build_endpoint(valves, AgentLog("ID"))
+    assert len(problems) == 11
     assert all(ACCESS_VARIABLE in problem for problem in problems)
-    assert "`env:KEY_OF_OURS`" in "".join(problems)
+    for entry in ("env:KEY_OF_OURS", "url:https://gateway.example/v1", "VERIFY_SSL"):
+        assert f"`{entry}`" in "".join(problems)
 
 
 def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
 
-    assert usable_valves(Valves(**REACHING)) == (Valves(**REACHING), ())
+    settings = usable_settings(Valves(**REACHING))
+
+    assert settings.valves == Valves(**REACHING)
+    assert settings.sandbox == SandboxOptions(seconds=60, wheels="/srv/wheels")
+    assert settings.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +93,84 @@ def test_reference_of_a_secret(
     """The key of the environment is used without any valve."""
     monkeypatch.setenv(ACCESS_VARIABLE, allowed)
 
-    valves, problems = usable_valves(Valves(API_KEY=reference))
+    settings = usable_settings(Valves(API_KEY=reference))
 
-    assert (valves.API_KEY != "sealed:") is is_used
-    assert bool(problems) is not is_used
+    assert (settings.valves.API_KEY != "sealed:") is is_used
+    assert bool(settings.problems) is not is_used
+
+
+@pytest.mark.parametrize(
+    ("allowed", "proxy", "is_used"),
+    [
+        ("", "http://evil.example:3128", False),
+        ("PROXY", "http://10.0.0.1:3128", True),
+        ("env:PROXY_OF_OURS", "env:PROXY_OF_OURS", True),
+        ("", "", True),
+    ],
+    ids=["typed", "typed and allowed", "named and allowed", "none"],
+)
+def test_proxy(
+    monkeypatch: pytest.MonkeyPatch, allowed: str, proxy: str, *, is_used: bool
+) -> None:
+    """It reads the keys of requests without TLS."""
+    monkeypatch.setenv(ACCESS_VARIABLE, allowed)
+
+    settings = usable_settings(Valves(PROXY=proxy))
+
+    assert (settings.valves.PROXY != "sealed:") is is_used
+    assert bool(settings.problems) is not is_used
+    assert "sealed:" not in "".join(settings.problems)
+
+
+ENTRIES = (
+    "url:http://open-webui:8080, url:http://127.0.0.1:*, url:https://gate.example/v1/US/,"
+    "url:https://*.company.example"
+)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_used"),
+    [
+        ("https://api.openai.com/v1", True),
+        ("https://eu.api.openai.com/v1", True),
+        ("", True),
+        ("http://open-webui:8080/v1", True),
+        ("HTTP://Open-WebUI:8080/", True),
+        ("http://127.0.0.1:4000/v1", True),
+        ("https://gate.example/v1/US/openai?api-version=1", True),
+        ("https://a.company.example/v1", True),
+        ("http://api.openai.com/v1", False),
+        ("https://api.openai.com.evil.example", False),
+        ("https://evilapi.openai.com", False),
+        ("https://api.openai.com@evil.example", False),
+        ("https://evil.example\\@api.openai.com", False),
+        ("https://evil.example\t.company.example", False),
+        ("http://127.0.0.1:80@evil.example", False),
+        ("https://gate.example/v1/THEM", False),
+        ("https://gate.example/v1/USE", False),
+        ("https://gate.example/v1/US/../THEM", False),
+        ("https://gate.example/v1/US/%2e%2e/THEM", False),
+        ("https://evil.example/a.company.example", False),
+        ("https://evil.example?.company.example", False),
+        ("https://evil.example#.company.example", False),
+        ("file:///etc/passwd", False),
+    ],
+)
+def test_address(
+    monkeypatch: pytest.MonkeyPatch, address: str, *, is_used: bool
+) -> None:
+    """OpenAI's is allowed anyway; an entry is the beginning of an address."""
+    monkeypatch.setenv(ACCESS_VARIABLE, ENTRIES)
+
+    settings = usable_settings(Valves(BASE_URL=address))
+
+    assert (address == settings.valves.BASE_URL) is is_used
+    assert bool(settings.problems) is not is_used
+
+
+def test_key_of_open_webui_does_not_go_to_openai() -> None:
+    """The address that needs no entry is that of the API."""
+    settings = usable_settings(Valves(OPEN_WEBUI_URL="https://api.openai.com/v1"))
+
+    assert settings.valves.OPEN_WEBUI_URL == ""
+    assert len(settings.problems) == 1

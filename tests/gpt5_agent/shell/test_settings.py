@@ -2,15 +2,17 @@
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agents.sample import WeatherTool
 from calls.valves import expert
 from gpt5_agent.request import AgentRequest
-from gpt5_agent.shell.inlet import PipelineCaller
-from gpt5_agent.shell.json_valves import read_expert_settings
+from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
+from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
@@ -18,6 +20,7 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
 )
 from gpt5_agent.shell.valves import Valves
+from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from strategies.metadata import RunMetadata
@@ -29,9 +32,8 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
-    set_valves = Valves(**given)
-    settings = read_expert_settings(set_valves).settings
-    return AgentInput("gpt5_react", MESSAGES, body or {}, set_valves, settings)
+    settings = read_valve_settings(Valves(**given))
+    return AgentInput("gpt5_react", MESSAGES, body or {}, settings)
 
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
@@ -115,6 +117,25 @@ def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     assert all(asked.own_tools.approver.ask is None for asked in found)
 
 
+def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
+    """By the ids that are attached to the chat; our own tools have one name."""
+    attached = AttachedToChat(HostToolNames(frozenset({"kit"}), frozenset({"docs"})))
+    one = question(TOOL_APPROVAL="kit_*=deny, *_everything=ask")._replace(
+        attached=attached, tools=[WeatherTool("own_weather")]
+    )
+    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+
+    found = build_agent_request(one, endpoint, Connections(), AgentLog("ID"))
+
+    rule_for = found.own_tools.approver.rule_for
+    cut = f"{'docs_search_':a<55}_0123abcd"
+    assert rule_for("look") == "deny"
+    assert rule_for("own_weather") == rule_for("delegate") == "auto"
+    without_kit = replace(found.own_tools.approver, rules=[("*_everything", "ask")])
+    assert without_kit.rule_for(cut) == "ask"
+    assert without_kit.rule_for("docs_search") == "auto"
+
+
 def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """Every call is asked about; administrators read why, in the log and in the chat."""
     one = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
@@ -122,7 +143,7 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     endpoint = build_endpoint(one.valves, AgentLog("ID"))
     log = AgentLog("ID")
 
-    readable = of_admin._replace(valves=question().valves)
+    readable = of_admin._replace(settings=question().settings)
     found, told, silent = [
         build_agent_request(q, endpoint, Connections(), log)
         for q in (one, of_admin, readable)

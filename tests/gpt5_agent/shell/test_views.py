@@ -10,7 +10,8 @@ from agents.sample import WeatherTool, calls, events_of, question
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from openai_responses.items import Item
+from gpt5_agent.tools.confirmations import build_confirmation_request
+from openai_responses.items import Item, message_text
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
@@ -135,6 +136,20 @@ def test_r16_debugging_shows_what_was_given_and_returned() -> None:
     assert '{"city":"Bern"}' in details
     stored = [event.get("detail") for event in host_events(chunks, "status")]
     assert "Rain in Bern." in stored
+
+
+def test_call_that_the_card_cannot_hold_is_shown_above_it() -> None:
+    """To its end, in a quotation that the page does not fold (R33)."""
+    code = "x = 1\n" * 190 + 'shutil.rmtree("/data")'
+    call = {**calls("python_execute", 1), "arguments": json.dumps({"code": code})}
+
+    chunks, view = on_page([build_confirmation_request(call)])
+
+    [shown] = view.result("c-1", 7, "m")["output"]
+    text = message_text(shown)
+    assert text.count("x = 1") == 190
+    assert text.endswith('shutil.rmtree("/data")\n> ```')
+    assert chunks[-1]["item"] == shown
 
 
 def test_context_is_a_source_below_the_answer() -> None:

@@ -28,6 +28,21 @@ def test_what_cannot_begin_is_said(
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("token", ["", "a" * 15, f"  {'a' * 15}  "], ids=len)
+def test_token_that_can_be_guessed_opens_no_port(
+    token: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every program of this machine can try."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
+    monkeypatch.setenv("GPT5_AGENT_TOKEN", token)
+
+    assert run_conversation(["--listen=0"]) == 1
+
+    written = capsys.readouterr()
+    assert "at least 16 characters" in written.err
+    assert "listening" not in written.out
+
+
 def test_valves_without_effect_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,10 @@
 """Names of Open WebUI's tools."""
 
+import hashlib
+
 import pytest
 
-from gpt5_agent.tools.host_calls import find_own_names
+from gpt5_agent.tools.host_calls import HostToolNames
 
 
 @pytest.mark.parametrize(
@@ -20,12 +22,83 @@ from gpt5_agent.tools.host_calls import find_own_names
 )
 def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> None:
     """The id may stand in front several times, and the name may begin like it."""
-    assert own <= set(find_own_names(name, {"files", "my_files", "server"}))
-    assert bool(own) == bool(find_own_names(name, {"files", "my_files", "server"}))
+    ids = frozenset({"files", "my_files", "server"})
+
+    found = set(HostToolNames(mcp_ids=ids).other_names(name))
+
+    assert own <= found
+    assert bool(own) == bool(found)
+
+
+@pytest.mark.parametrize("ids", [{"files"}, {"files", "delete"}], ids=repr)
+def test_longer_name_that_a_tool_had(ids: set[str]) -> None:
+    """In a chat with two tools of that name; a user can name any id beside it.
+
+    Tools of MCP servers always have the longer name.
+    """
+    names = HostToolNames(frozenset(ids), mcp_ids=frozenset({"files", "docs"}))
+
+    assert "files_delete_it" in names.other_names("delete_it")
+    assert "docs_delete_it" not in names.other_names("delete_it")
+
+
+def test_own_tool_of_the_agent_has_no_other_name() -> None:
+    """Open WebUI renames none of them."""
+    names = HostToolNames(frozenset({"files"}), own_tools=frozenset({"delete_it"}))
+
+    assert names.other_names("delete_it") == []
 
 
 def test_long_name_is_read_in_one_go() -> None:
     """It grows no list of names."""
     name = "a_" * 50_000 + "delete"
+    names = HostToolNames(mcp_ids=frozenset({"a"}))
 
-    assert find_own_names(name, {"a"}) == ["delete", "a_delete"]
+    assert names.other_names(name) == ["delete", "a_delete"]
+
+
+def cut_name(name: str) -> str:
+    """The name of an MCP server's tool as Open WebUI 0.12 sends it."""
+    if len(name) <= 64:
+        return name
+    return f"{name[:55]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+LONG = "generate_the_quarterly_report_of_one_customer_and_delete_it"
+LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "server", "tool", "matches"),
+    [
+        ("*_delete_it", "reports", LONG, True),
+        ("*delete*", "reports", LONG, True),
+        ("generate_*_and_[a-e]elete_it", "reports", LONG, True),
+        (LONG, "reports", LONG, True),
+        (f"reports_{LONG}", "reports", LONG, True),
+        (f"reports_{LONG}", LONG_ID, LONG, False),
+        (LONG.replace("delete", "remove"), "reports", LONG, False),
+        ("generate_the_yearly_*", "reports", LONG, False),
+        ("send_*", "reports", LONG, False),
+        ("send_*", LONG_ID, LONG, True),  # nothing of its own name is left
+        (LONG, LONG_ID, LONG, True),
+        (f"{LONG_ID}_*", LONG_ID, LONG, True),
+        ("*delete*", "reports", "delete_it", False),  # it is whole: others compare it
+    ],
+)
+def test_rule_may_be_about_a_name_that_was_cut(
+    pattern: str, server: str, tool: str, matches: bool
+) -> None:
+    """The beginning has to fit; a pattern without wildcards is compared by its hash."""
+    ids = frozenset({server, "other"})
+    sent = cut_name(f"{server}_{tool}")
+
+    assert HostToolNames(mcp_ids=ids).may_match(sent, pattern) is matches
+
+
+def test_only_names_of_mcp_servers_are_cut() -> None:
+    """Any other name that looks like it is whole."""
+    sent = cut_name(f"reports_{LONG}")
+    names = HostToolNames(frozenset({"reports"}))
+
+    assert not names.may_match(sent, "*delete*")

@@ -7,6 +7,7 @@ async with Tab(user) as tab:
 """
 
 import asyncio
+import inspect
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -120,7 +121,8 @@ class Tab:
             turn.see(payload.get("data") or {})
         else:
             self.stray.append(payload)
-        return self.answer(payload)
+        answer = self.answer(payload)
+        return await answer if inspect.isawaitable(answer) else answer
 
     # ---- asking
 

@@ -81,7 +81,8 @@ class OpenWebUI:
         try:
             self._launch()
             await self._ready(time.monotonic() + BOOT_SECONDS)
-            self._admin = User(self.url, ADMIN_EMAIL, ADMIN_PASSWORD)
+            password = self._extra.get("WEBUI_ADMIN_PASSWORD", ADMIN_PASSWORD)
+            self._admin = User(self.url, ADMIN_EMAIL, password)
             await self._admin.sign_in()
         except BaseException:
             await self.stop()
@@ -101,13 +102,19 @@ class OpenWebUI:
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
-                env=host_environment(self.python, self.home) | self._extra,
+                env=self._environment(),
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is ours to answer
             )
+
+    def _environment(self) -> dict[str, str]:
+        """The variables of the process: no web page of another site may use it."""
+        own_pages = f"{self.url};http://localhost:{self.port}"
+        given = {"CORS_ALLOW_ORIGIN": own_pages, **self._extra}
+        return host_environment(self.python, self.home) | given
 
     async def _ready(self, deadline: float) -> None:
         async with aiohttp.ClientSession() as http:

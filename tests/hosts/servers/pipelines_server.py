@@ -12,6 +12,7 @@ names its event loop, as for the real one's `start.sh`.
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -29,7 +30,6 @@ from hosts.servers.open_webui import end_process
 TESTS = Path(__file__).resolve().parents[2]
 BOOT_SECONDS = 180
 STOP_SECONDS = 60
-KEY = "the key of the pipelines"
 
 
 class PipelinesServer(Client):
@@ -40,7 +40,7 @@ class PipelinesServer(Client):
     ) -> None:
         self.port = free_port()
         super().__init__(f"http://127.0.0.1:{self.port}")
-        self.token = KEY
+        self.token = secrets.token_hex(16)  # whoever has it uploads code
         self.home = Path(tempfile.mkdtemp(prefix="pipelines-"))
         self.folder = self.home / "pipelines"
         self.folder.mkdir()
@@ -101,8 +101,8 @@ class PipelinesServer(Client):
             "PYTHONDONTWRITEBYTECODE": "1",
             "PIP_NO_INDEX": "1",
             "PIPELINES_DIR": str(self.folder),
-            "PIPELINES_API_KEY": KEY,
-            "GPT5_AGENT_ALLOW": "SANDBOX, wheels, env:*, file:*",
+            "PIPELINES_API_KEY": self.token,
+            "GPT5_AGENT_ALLOW": "SANDBOX, wheels, env:*, file:*, url:http://127.0.0.1:*",
             **self._extra,
         }
 

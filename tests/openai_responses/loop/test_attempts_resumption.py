@@ -482,19 +482,16 @@ async def test_the_response_is_named_by_its_events(connections: Connections) -> 
     assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=1"
 
 
+IDS = ["", "..", "a/b", "a?b", "a b", "a%2Fb", "é", "x" * 513, None, 7, ["a"]]
+
+
 @pytest.mark.parametrize(
-    "id", ["", "..", "a/b", "a?b", "a b", "a%2Fb", "é", "x" * 513, None, 7, ["a"]]
+    "response", [*({"id": id} for id in IDS), "resp_1", ["resp_1"], {}, 0]
 )
-async def test_what_cannot_stand_in_a_path_is_no_id(
-    connections: Connections, id: object
+async def test_response_without_an_id_for_a_path_is_not_asked_for(
+    connections: Connections, response: object
 ) -> None:
     """A server must not choose which address is asked with the key."""
-    assert await paths_after(connections, created({"id": id})) == []
-
-
-@pytest.mark.parametrize("response", ["resp_1", ["resp_1"], {}, 0])
-async def test_what_is_no_response(connections: Connections, response: object) -> None:
-    """It names nothing."""
     assert await paths_after(connections, created(response)) == []
 
 

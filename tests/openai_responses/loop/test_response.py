@@ -593,6 +593,7 @@ def test_item_announced_twice() -> None:
         wire.ended("failed", error={"code": "server_error", "message": "x"}),
         wire.error_flat("server_error"),
     ],
+    ids=["completed", "incomplete", "failed", "error"],
 )
 def test_events_after_the_end(last: wire.Event) -> None:
     """What follows the end of the response changes nothing, not even its ending."""
@@ -615,6 +616,13 @@ NOTICE = {"misalignment": {"detailed_explanation": "It read keys."}}
         (wire.ended("failed", error=None), wire.error_nested("odd"), "odd"),
         (wire.ended("failed", error={"code": "x"}), wire.error_nested("odd"), "x"),
         (wire.error_flat(None, ""), wire.ended("failed", error={"code": "x"}), "x"),
+    ],
+    ids=[
+        "error, then failed without a code",
+        "error, then failed with another code",
+        "failed without a code, then error",
+        "failed, then error with another code",
+        "error without a code, then failed",
     ],
 )
 def test_stream_that_is_refused_with_two_events(
@@ -782,26 +790,34 @@ def test_end_of_a_text_under_another_number_brings_what_is_missing() -> None:
     assert [line.split(": ", 1)[1] for line in shown] == ["One ", "two."]
 
 
-def test_second_part_that_alone_grew_stays_itself() -> None:
-    """The first part came without deltas: the item brings it, and the second one once."""
-    item = wire.message_item("Intro.", "Body.")
-    grown = {**wire.text_delta("Body."), "content_index": 1}
+@pytest.mark.parametrize(
+    ("whole", "grown", "expected"),
+    [
+        pytest.param(
+            ("Intro.", "Body."),
+            "Body.",
+            ["0 text 1: Body.", "0 text 0: Intro."],
+            id="a second part that alone grew stays itself",
+        ),
+        pytest.param(
+            ("Right.",),
+            "Wrong.",
+            ["0 text 1: Wrong."],
+            id="a text that the item contradicts is not shown again",
+        ),
+    ],
+)
+def test_part_that_grew_under_the_second_number(
+    whole: tuple[str, ...], grown: str, expected: list[str]
+) -> None:
+    """The item brings what came without deltas, each text once."""
+    item = wire.message_item(*whole)
+    delta = {**wire.text_delta(grown), "content_index": 1}
     started = wire.added({**item, "content": []})
 
-    shown = [line for line in log(started, grown, wire.done(item)) if " text " in line]
+    shown = [line for line in log(started, delta, wire.done(item)) if " text " in line]
 
-    assert shown == ["0 text 1: Body.", "0 text 0: Intro."]
-
-
-def test_text_that_contradicts_the_item_is_not_shown_again() -> None:
-    """Whatever its number: the final item corrects it."""
-    item = wire.message_item("Right.")
-    grown = {**wire.text_delta("Wrong."), "content_index": 1}
-    started = wire.added({**item, "content": []})
-
-    shown = [line for line in log(started, grown, wire.done(item)) if " text " in line]
-
-    assert shown == ["0 text 1: Wrong."]
+    assert shown == expected
 
 
 def test_parts_that_each_delta_numbers_take_linear_work() -> None:

@@ -109,15 +109,17 @@ async def test_refusal_that_stands(connections: Connections, status: int) -> Non
     assert log_of(events) == ["run refused"]
 
 
-@pytest.mark.parametrize("code", QUOTA_CODES)
-async def test_used_up_quota(connections: Connections, code: str) -> None:
-    """No wait fills it, whatever the server says of trying again."""
+@pytest.mark.parametrize("code", [*QUOTA_CODES, *sorted(FINAL_CODES)])
+async def test_final_code_counts_more_than_the_wish_of_the_server(
+    connections: Connections, code: str
+) -> None:
+    """No wait fills a quota, and retries of a safety stop are forbidden."""
     answer = in_turn(refusing(429, code, X_Should_Retry="true"), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, within=TWICE)
         assert len(upstream.requests) == 1
     assert log_of(events) == ["run refused"]
-    assert "no credit" in end_of(events).ending.sentence
+    assert ("no credit" in end_of(events).ending.sentence) == (code in QUOTA_CODES)
 
 
 @pytest.mark.parametrize("scenario", ["quota", "spend-limit"])
@@ -152,18 +154,6 @@ async def test_refusal_that_no_second_attempt_removes(
     events = await report(connections, simulated(sim), request, TWICE)
     assert len(sim.requests) == 1
     assert notes_of(events) == []
-
-
-@pytest.mark.parametrize("code", sorted(FINAL_CODES))
-async def test_final_code_whatever_the_server_says_of_trying_again(
-    connections: Connections, code: str
-) -> None:
-    """Retries of a safety stop are forbidden; those of the others are in vain."""
-    answer = in_turn(refusing(429, code, X_Should_Retry="true"), OK)
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run refused"]
 
 
 async def test_standard_tier_where_flex_has_no_capacity(
@@ -459,15 +449,22 @@ async def test_error_as_the_only_event(
     assert notes_of(events) == [f"{REPORTED} {SOON}"] * (attempts - 1)
 
 
-async def test_error_as_the_only_event_of_all_attempts(
-    connections: Connections, sim: Simulator
+@pytest.mark.parametrize(
+    ("scenario", "ending", "reason"),
+    [
+        ("error-first", "error", "overloaded"),
+        ("json-error-200", "refused", "internal error"),
+    ],
+)
+async def test_error_in_place_of_all_answers(
+    connections: Connections, sim: Simulator, scenario: str, ending: str, reason: str
 ) -> None:
-    """It is told as the last one said it."""
-    request = asking("sim:error-first")
+    """Its code decides as in a stream; it is shown as the last attempt had it."""
+    request = asking(f"sim:{scenario}")
     events = await report(connections, simulated(sim), request, TWICE)
     assert len(sim.requests) == 2
-    assert log_of(events) == [f"noted: {REPORTED} {SOON}", "run error"]
-    assert "overloaded" in end_of(events).ending.sentence
+    assert log_of(events) == [f"noted: {REPORTED} {SOON}", f"run {ending}"]
+    assert reason in end_of(events).ending.sentence
 
 
 @pytest.mark.parametrize("code", ["invalid_prompt", "insufficient_quota", "odd_code"])
@@ -480,14 +477,6 @@ async def test_error_that_stays_after_another_event(
     )
     assert asked == 1
     assert log_of(events) == ["run error"]
-
-
-async def test_error_with_status_200(connections: Connections, sim: Simulator) -> None:
-    """A JSON error is judged by its code, too."""
-    request = asking("sim:json-error-200")
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 2
-    assert log_of(events) == [f"noted: {REPORTED} {SOON}", "run refused"]
 
 
 @pytest.mark.parametrize(

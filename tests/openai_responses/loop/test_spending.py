@@ -10,10 +10,18 @@ from event_loops.skipping_loop import run_skipping
 from openai_responses.endings import MISALIGNMENT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import RoundEvent, RoundStarted, run_rounds
 from openai_responses.loop.spending import Budget, EarlierSpending, Spending
-from openai_responses.loop.tools import CallLimits, CallTexts, Toolset
+from openai_responses.loop.tools import (
+    Approver,
+    CallLimits,
+    CallTexts,
+    Judgment,
+    Toolset,
+    Verdict,
+)
 from openai_responses.models.usage import Usage
 from runs.against_server import asking
 from runs.sample import call, message
@@ -23,6 +31,7 @@ from runs.tools import CITY, Json, MemoryTools
 TOOLS: list[Item] = [{"type": "function", "name": "get_weather", "parameters": CITY}]
 REQUEST = asking("Weather?").model_copy(update={"tools": TOOLS})
 SAID = message("9", "It rains.")
+NO_TOOLS = MemoryTools()
 TEXTS = CallTexts("failed {tool}", "rounds {tool}", "calls", "seconds {tool}", "tokens")
 
 
@@ -136,16 +145,89 @@ def test_what_earlier_rounds_took_counts() -> None:
 
 
 def test_time_of_people_does_not_count() -> None:
-    """A pause stops the clock, not the limit."""
+    """A pause stops the clock, not the limit; pauses at the same time count once."""
 
-    async def work() -> tuple[float, float | None]:
+    async def work() -> list[float | None]:
         spending = Spending(Budget(seconds=10))
-        await asyncio.sleep(3)
-        with spending.pause():
-            await asyncio.sleep(100)
-        return spending.seconds, spending.seconds_left
+        seconds: list[float | None] = []
 
-    assert run_skipping(work()) == (3.0, 7.0)
+        async def decide(after: float, takes: float) -> None:
+            await asyncio.sleep(after)
+            with spending.pause():
+                await asyncio.sleep(takes)
+                seconds.append(spending.seconds)
+
+        await asyncio.sleep(3)
+        await asyncio.gather(decide(0, 100), decide(1, 50), decide(90, 20))
+        await asyncio.sleep(1)
+        return [*seconds, spending.seconds, spending.seconds_left]
+
+    assert run_skipping(work()) == [3.0, 3.0, 3.0, 4.0, 6.0]
+
+
+async def decided_by_person(_: Json) -> str:
+    """Take a hundred seconds, as a person does."""
+    await asyncio.sleep(100)
+    return "Yes."
+
+
+async def approve(call_id: str, name: str, arguments: JsonObject) -> bool:
+    """Approve after a hundred seconds."""
+    await asyncio.sleep(100)
+    return True
+
+
+class AskingJudge:
+    """Puts the calls to a person, who allows them."""
+
+    holds_calls = False
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Take a hundred seconds."""
+        await asyncio.sleep(100)
+        return Judgment([Verdict(call) for call in calls])
+
+
+ASK_USER = {**call("9"), "name": "ask_user"}
+REMOTE: Item = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "look"}
+ASKING = Approver(default_rule="ask", ask=approve)
+PEOPLE: dict[str, tuple[list[Item], Toolset, float]] = {
+    "approval": ([call("1")], Toolset(NO_TOOLS, ASKING), 2),
+    "two approvals": ([call("1"), call("2")], Toolset(NO_TOOLS, ASKING), 2),
+    "remote call": ([REMOTE], Toolset(NO_TOOLS, ASKING), 0),
+    "judge": ([call("1")], Toolset(NO_TOOLS, judge=AskingJudge()), 2),
+    "question": ([ASK_USER], Toolset(NO_TOOLS), 0),
+    "question beside an approval": (
+        [call("1"), ASK_USER],
+        Toolset(NO_TOOLS, Approver(rules=[("get_weather", "ask")], ask=approve)),
+        2,
+    ),
+}
+"""Calls, who decides about them, and the seconds that the tools themselves take."""
+
+
+@pytest.mark.parametrize("case", PEOPLE)
+def test_run_counts_no_time_while_a_person_decides(case: str) -> None:
+    """However it is asked, and also if several questions are open."""
+    calls, toolset, seconds = PEOPLE[case]
+    tools = MemoryTools(get_weather=seconds_long, ask_user=decided_by_person)
+    tools.peoples = {"ask_user"}
+    budget = Budget(seconds=1000)
+
+    async def work() -> float:
+        spending = Spending(budget)
+        events = run_rounds(
+            REQUEST,
+            ScriptedProvider(calls, [SAID]),
+            toolset._replace(tools=tools, budget=budget),
+            spending,
+        )
+        async with aclosing(events):
+            async for _ in events:
+                pass
+        return spending.seconds
+
+    assert run_skipping(work()) == seconds
 
 
 def test_task_counts_for_the_run_above_it() -> None:

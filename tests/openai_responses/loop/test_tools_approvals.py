@@ -71,6 +71,27 @@ async def test_rule_for_another_name_of_a_tool(
 @pytest.mark.parametrize(
     ("rules", "rule"),
     [
+        ([("*_it", "deny")], "deny"),
+        ([("*_it", "ask"), ("*_all", "deny")], "deny"),
+        ([("*_it", "auto"), ("*", "ask")], "ask"),
+        ([("cut_*", "auto"), ("*_it", "deny")], "deny"),
+        # A rule that fits the name as it is was judged by the first.
+        ([("cut_*", "auto"), ("*", "deny")], "auto"),
+    ],
+)
+async def test_strictest_rule_that_may_be_meant(
+    rules: ApprovalRules, rule: Approval
+) -> None:
+    """Of a name that was cut, nobody knows which rule is about it."""
+    approver = Approver(rules, may_match=lambda name, _: name == "cut_name")
+
+    assert approver.rule_for("cut_name") == rule
+    assert approver.rule_for("whole_name") == Approver(rules).rule_for("whole_name")
+
+
+@pytest.mark.parametrize(
+    ("rules", "rule"),
+    [
         ([("call_tool", "deny")], "deny"),
         ([("call_tool", "ask"), ("read", "auto")], "ask"),
         ([("call_tool", "auto"), ("read", "deny")], "deny"),

@@ -192,24 +192,28 @@ FIRST = ApiError("bad", message="No.")
 OTHER = ApiError("bad", message="Nor that.")
 
 
-def test_what_was_in_vain_is_forgotten() -> None:
-    """The same refusal came again, and something else removed it."""
-    trials = [Trial(NO_SUMMARY, FIRST), Trial(LeaveOutTool("a"), FIRST)]
+@pytest.mark.parametrize(
+    ("second", "confirmed"),
+    [
+        pytest.param(
+            FIRST, {LeaveOutTool("a"): True}, id="same refusal: the first was in vain"
+        ),
+        pytest.param(
+            OTHER,
+            {NO_SUMMARY: False, LeaveOutTool("a"): True},
+            id="another refusal: both helped",
+        ),
+    ],
+)
+def test_refusal_that_follows_a_trial_judges_it(
+    second: ApiError, confirmed: dict[Repair, bool]
+) -> None:
+    """Only the last trial is seen to help at once."""
+    trials = [Trial(NO_SUMMARY, FIRST), Trial(LeaveOutTool("a"), second)]
 
     helped = trials_that_helped(trials)
 
-    assert [trial.repair for trial in helped] == [LeaveOutTool("a")]
-    assert [trial.helped_at_once for trial in helped] == [True]
-
-
-def test_what_removed_its_refusal_helped() -> None:
-    """Another refusal came; only the last trial is seen to help at once."""
-    trials = [Trial(NO_SUMMARY, FIRST), Trial(LeaveOutTool("a"), OTHER)]
-
-    helped = trials_that_helped(trials)
-
-    assert [trial.repair for trial in helped] == [NO_SUMMARY, LeaveOutTool("a")]
-    assert [trial.helped_at_once for trial in helped] == [False, True]
+    assert {trial.repair: trial.helped_at_once for trial in helped} == confirmed
 
 
 def test_two_pictures_have_the_same_refusal() -> None:

@@ -232,16 +232,17 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     assert "PNG, JPEG, WEBP" in str(caught.value)
 
 
-def test_picture_without_a_name_is_refused_too() -> None:
-    """Callers over plain HTTP give none."""
-    with pytest.raises(InvalidRequest, match=r"^An image is in a format"):
-        resolved([said(image(BAD))])
-
-
-def test_picture_that_is_gone_is_no_unknown_kind() -> None:
-    """The host left its address as it was."""
-    with pytest.raises(InvalidRequest, match=r"^An image cannot be read: it is gone"):
-        resolved([said(image("some-file-id"))])
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        pytest.param(BAD, "is in a format", id="unknown format"),
+        pytest.param("some-file-id", "cannot be read: it is gone", id="deleted file"),
+    ],
+)
+def test_picture_without_a_name_is_refused_too(url: str, message: str) -> None:
+    """Callers over plain HTTP give no names, and the host leaves the id of a file."""
+    with pytest.raises(InvalidRequest, match=f"^An image {message}"):
+        resolved([said(image(url))])
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:

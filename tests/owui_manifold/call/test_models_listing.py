@@ -97,6 +97,7 @@ async def test_what_was_known_stays_when_the_server_fails(
         lambda: web.Response(text="<html>"),
         lambda: web.Response(text="x" * 5_100_000),
     ],
+    ids=["refused", "page", "too long"],
 )
 async def test_answer_that_is_not_a_list_is_an_error(made: object) -> None:
     """It is an error of ours, without a word of the server."""

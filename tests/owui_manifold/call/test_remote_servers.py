@@ -157,6 +157,16 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
         {**CLOCKS, "server_url": f"{URL}?apiKey=canary-1234"},
         {"server_label": ["no", "label"], "authorization": "canary-1234"},
     ],
+    ids=[
+        "authorization",
+        "header Authorization",
+        "other header",
+        "unknown key",
+        "inside an unknown key",
+        "address",
+        "query of the address",
+        "row that is left out",
+    ],
 )
 def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
     """Also under keys that nobody knows, and in rows that cannot be used."""

@@ -1,5 +1,6 @@
 """Who is asked about a call, and what counts as a yes."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -259,4 +260,27 @@ async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
     asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
 
     refused = await approver_of(asked).refusal("c", "files_delete_file", {})
+    assert "does not allow" in str(refused)
+
+
+class McpClient:
+    """The host's connection to the MCP server with the id `files`."""
+
+    server_name = "files"
+
+
+LONG = "delete_the_files_of_all_customers_who_have_not_paid_for_long"
+
+
+@pytest.mark.parametrize(
+    "rule", [LONG, f"files_{LONG}", "*_for_long", "delete_*"], ids=str
+)
+async def test_rule_holds_for_a_name_that_the_host_cut(rule: str) -> None:
+    """Open WebUI 0.12 cuts names of MCP tools with over 64 characters."""
+    whole = f"files_{LONG}"
+    name = f"{whole[:55]}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    tool = {"type": "mcp", "callable": served(LONG), "client": McpClient()}
+    asked = ruled(f"{rule}=deny", tools={name: tool})
+
+    refused = await approver_of(asked).refusal("c", name, {})
     assert "does not allow" in str(refused)

@@ -200,6 +200,38 @@ async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
     assert tools.parameters("now") == {"type": "object", "properties": {}}
 
 
+class TaskList:
+    """Tools that read the list of tasks, wait for the database, and write it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    async def update_task(self, id: str) -> str:
+        """Mark a task."""
+        done = list(self.done)
+        await asyncio.sleep(0)
+        self.done = [*done, id]
+        return id
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("builtin", 3), ("", 1)])
+async def test_calls_about_the_task_list_run_one_by_one(
+    host: StandInHost, kind: str, kept: int
+) -> None:
+    """As in the host, which runs such calls in order: none undoes another's mark.
+
+    Of other tools only their authors know whether they can run at once.
+    """
+    tasks = TaskList()
+    parameters = {"type": "object", "properties": {"id": {"type": "string"}}}
+    spec = {"name": "update_task", "parameters": parameters}
+    tools = host_tools({"update_task": tool(tasks.update_task, type=kind, spec=spec)})
+
+    await asyncio.gather(*(answer(tools, "update_task", id=name) for name in "abc"))
+
+    assert tasks.done == ["a", "b", "c"][-kept:]
+
+
 async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
     """A toolkit's tool of the same name has the limit of the others."""
     tools = {
@@ -213,19 +245,19 @@ async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "waits"),
+    ("name", "type", "kind"),
     [
-        ("ask_user", "builtin", True),
-        ("ask_user", "", False),
-        ("look", "builtin", False),
+        ("ask_user", "builtin", "question"),
+        ("ask_user", "", "limited"),
+        ("look", "builtin", "limited"),
     ],
 )
 async def test_only_the_hosts_own_question_waits_for_people(
-    name: str, kind: str, waits: bool, host: StandInHost
+    name: str, type: str, kind: str, host: StandInHost
 ) -> None:
     """A tool of the same name is an ordinary one."""
-    assert host_tools({name: tool(look, type=kind)}).is_interactive(name) is waits
-    assert not host_tools({}).is_interactive("ask_user")
+    assert host_tools({name: tool(look, type=type)}).call_kind(name) == kind
+    assert host_tools({}).call_kind("ask_user") == "limited"
 
 
 DISPATCHER: Json = {

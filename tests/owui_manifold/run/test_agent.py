@@ -1,18 +1,12 @@
-"""What is shown between an agent's tools, and whose time counts."""
-
-import asyncio
-from typing import Any
+"""What is shown between an agent's tools."""
 
 import pytest
 
-from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import HiddenMessage, ResponseDone, RunEvent
 from openai_responses.loop.run import RoundEvent, RoundStarted
-from openai_responses.loop.spending import Budget, Spending
-from openai_responses.loop.tools import Approver, ToolResult, Toolset
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_manifold.run.agent import IntermediateTexts, without_people
+from owui_manifold.run.agent import IntermediateTexts
 
 THOUGHT: Item = {"type": "reasoning", "summary": []}
 CALL: Item = {"type": "function_call", "call_id": "c", "name": "look"}
@@ -97,57 +91,3 @@ def test_everything_is_shown_if_wanted() -> None:
     texts = IntermediateTexts(are_shown=True)
 
     assert [e for event in events for e in texts.show(event)] == events[1:]
-
-
-class Person:
-    """Somebody who takes a hundred seconds for everything."""
-
-    async def ask(self, call_id: str, name: str, arguments: Any) -> bool:
-        """Approve at last."""
-        await asyncio.sleep(100)
-        return True
-
-
-class Tools:
-    """A tool that asks a person, and one that works."""
-
-    def parameters(self, name: str) -> dict[str, Any]:
-        """Any arguments."""
-        return {}
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]]:
-        """None stands for another."""
-        return name, arguments
-
-    def is_interactive(self, name: str) -> bool:
-        """Only one asks."""
-        return name == "ask_user"
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Take a hundred seconds."""
-        await asyncio.sleep(100)
-        return ToolResult("Yes.")
-
-
-def test_the_time_of_people_does_not_count() -> None:
-    """That of approvals and of questions; that of tools does."""
-
-    async def seconds_of() -> list[float]:
-        spending = Spending(Budget(seconds=1000))
-        toolset = without_people(Toolset(Tools(), Approver(ask=Person().ask)), spending)
-        ask = toolset.approver.ask
-        assert ask
-        taken: list[float] = []
-        for work in (
-            ask("c", "look", {}),
-            toolset.tools.call("ask_user", {}),
-            toolset.tools.call("look", {}),
-        ):
-            before = spending.seconds
-            await work
-            taken.append(round(spending.seconds - before))
-        return taken
-
-    assert run_skipping(seconds_of()) == [0, 0, 100]

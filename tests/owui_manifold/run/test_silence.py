@@ -1,11 +1,19 @@
-"""What the page says while nothing comes, and that it is hidden afterwards."""
+"""What the page says while nothing comes, and when the wait is over."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, chunks_of, closings, errors, host_events, statuses
+from calls.outcomes import (
+    NATIVE,
+    RESPONDED,
+    chunks_of,
+    closings,
+    errors,
+    host_events,
+    statuses,
+)
 from calls.sample import TOOL, chat, valves_for
 from calls.valves import expert
 from owui_manifold.pipe import Pipe
@@ -48,11 +56,10 @@ async def test_a_silence_is_told_now_and_then(
     chunks = await page.answer(pipe, "sim:chat,wait=100000")
 
     assert page.lines == [SILENT.format("20 s"), SILENT.format("1 min")]
-    assert [line.get("hidden") for line in host_events(chunks, "status")] == [
-        True,
-        None,
-    ]
-    assert len(closings(chunks)) == 1
+    responded, last = host_events(chunks, "status")
+    assert responded == {"description": RESPONDED, "done": True}
+    assert closings(chunks) == [last["description"]]
+    assert "note" not in last["description"]
 
 
 async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:

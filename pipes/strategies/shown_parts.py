@@ -1,0 +1,64 @@
+"""Parts of a message, as they are shown: thoughts in the form of reasoning, and texts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from openai_responses.items import Item
+from openai_responses.loop.events import RunEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+
+
+@dataclass(slots=True)
+class ShownPart:
+    """A part of a message, with an index and an id of its own."""
+
+    index: int
+    id: str
+    is_thought: bool
+    text: str = ""
+
+    def start_event(self) -> ItemAdded:
+        """Return the start event."""
+        return ItemAdded(self.index, self._item("in_progress", ""))
+
+    def add_text(self, text: str) -> TextDelta:
+        """Add more text; return its event."""
+        self.text += text
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
+
+    def end_event(self) -> ItemDone:
+        """Return the end event, which contains the type and the whole text again."""
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
+
+    def events(self, text: str) -> Iterator[RunEvent]:
+        """Yield the whole part at once."""
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
+    def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
+        if self.is_thought:
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+
+
+def announcement(call: Item) -> str:
+    """Return the thought of a round that calls a tool without a word."""
+    if call.get("name") == "ask_user":
+        return "I have a question."
+    return f"I am going to use {call.get('name')}."

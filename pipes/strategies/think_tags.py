@@ -1,0 +1,71 @@
+"""Think tags in a text: what stands in them is a thought of the model.
+
+A tag in backticks is plain text. A thought that is never closed ends with the text.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+
+
+class TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
+    is_thought: bool
+    text: str
+
+
+class ThinkTagParser:
+    """Splits a text that comes in pieces at its think tags."""
+
+    def __init__(self) -> None:
+        """Begin outside of any tag."""
+        self._is_thought = False
+        self._previous = ""
+        self._held = ""
+
+    def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
+        """Return the spans that are certain now; the end of a text is certain."""
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
+        spans: list[TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(TextSpan(self._is_thought, text[start : tag.start()]))
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
+        spans.append(TextSpan(self._is_thought, text[start:end]))
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
+
+
+def parse_spans(text: str) -> list[TextSpan]:
+    """Return the spans of a whole text."""
+    return ThinkTagParser().feed(text, at_end=True)

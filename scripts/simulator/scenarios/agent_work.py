@@ -1,0 +1,143 @@
+"""What the model says to an agent at longer work: data, many calls, helpers."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from simulator.options import Options
+from simulator.request import ValidRequest, read_output_text
+from simulator.scenarios.agent import DEGREES, TASK
+from simulator.scenarios.builders import (
+    Item,
+    build_code_interpreter_call,
+    build_function_call,
+    build_message,
+    build_reasoning,
+)
+from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scenario
+
+PICTURES = Path(__file__).resolve().parents[1] / "pictures"
+STORM_ROUNDS = 6
+STORM_TOOLS = ("steady", "failing", "hanging", "dying", "endless")
+LONG_LABELS = """\
+import pandas as pd
+
+sales = pd.read_csv("/mnt/data/sales.csv")
+sales.plot.bar(x="product", y="revenue")"""
+LYING_BARS = """\
+axes = sales.sort_values("revenue").plot.barh(x="product", y="revenue")
+axes.figure.tight_layout()
+axes.figure.savefig("/mnt/data/revenue.png")"""
+PLAN = [
+    {"id": "2025", "content": "Find the warmest month of 2025"},
+    {"id": "2026", "content": "Find the warmest month of 2026"},
+    {"id": "compare", "content": "Compare both years"},
+]
+
+
+def plot_data(request: ValidRequest, _: Options) -> Reply:
+    """Plot an attached table, look at the plot, and draw it again.
+
+    OpenAI's Python has the table only if the request names its file.
+    """
+    files = [
+        file
+        for tool in request.tools("code_interpreter")
+        for file in _file_ids(tool["container"])
+    ]
+    if not files:
+        return make_reply(build_message("There is no table, or no Python to read it."))
+    text = "Tea earned the most: **48,200 €**, twice as much as coffee."
+    return make_reply(
+        build_reasoning("**Reading the table**\n\nOne bar for each product."),
+        _build_plot(LONG_LABELS, "bars-upright.png"),
+        build_reasoning("**Looking at the plot**\n\nThe names overlap: lay the bars."),
+        build_message("The names overlap, so I lay the bars.", phase="commentary"),
+        _build_plot(LYING_BARS, "bars-lying.png"),
+        build_reasoning("**Looking again**\n\nNow all names can be read."),
+        build_message(text, phase="final_answer"),
+    )
+
+
+def _file_ids(container: Any) -> list[str]:
+    return list(container.get("file_ids", ())) if isinstance(container, dict) else []
+
+
+def _build_plot(code: str, picture: str) -> Item:
+    drawn = base64.b64encode((PICTURES / picture).read_bytes()).decode()
+    url = f"data:image/png;base64,{drawn}"
+    call = build_code_interpreter_call(code, "")
+    return {**call, "outputs": [{"type": "image", "url": url}]}
+
+
+def call_in_storm(request: ValidRequest, _: Options) -> Reply:
+    """Call five tools at once in six rounds, then say how many outputs came."""
+    number = request.rounds
+    if request.body.get("tool_choice") == "none" or number == STORM_ROUNDS:
+        texts = [read_output_text(item) for item in request.outputs]
+        good = sum(text.startswith("Calm") for text in texts)
+        answer = f"{len(texts)} outputs came, {good} of them good."
+        return make_reply(build_message(answer, phase="final_answer"))
+    calls = [
+        build_function_call(name, {"town": f"Town {number}"}) for name in STORM_TOOLS
+    ]
+    return make_reply(
+        build_message(f"Now for town {number}.", phase="commentary"), *calls
+    )
+
+
+def lead_crew(request: ValidRequest, _: Options) -> Reply:
+    """Write a list, give two tasks to sub-agents, and compare what they found.
+
+    A sub-agent is a chat of its own, whose question is the task.
+    """
+    for year, degrees in DEGREES.items():
+        if TASK.format(year=year) in request.last_user_text:
+            return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
+    match request.rounds:
+        case 0:
+            return make_reply(
+                build_reasoning("**Planning**\n\nThe years do not need each other."),
+                build_message("I compare the two years.", phase="commentary"),
+                build_function_call("create_tasks", {"tasks": PLAN}),
+            )
+        case 1:
+            return make_reply(*map(_delegate_year, DEGREES))
+        case 2:
+            done = [*DEGREES]
+            return make_reply(
+                build_message("Both found August.", phase="commentary"),
+                *[build_function_call("update_task", {"id": name}) for name in done],
+                build_function_call(
+                    "update_task", {"id": "compare", "status": "in_progress"}
+                ),
+            )
+        case _:
+            text = "**August** in both years: 22 °C in 2025, 23 °C in 2026."
+            return make_reply(build_message(text, phase="final_answer"))
+
+
+def _delegate_year(year: str) -> Item:
+    task = TASK.format(year=year) + ", ".join(map(str, DEGREES[year]))
+    arguments = json.dumps({"task": task}, ensure_ascii=False)
+    return build_function_call("delegate_task", arguments)
+
+
+AGENT_WORK_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "agent-data",
+        "a plot of an attached table, which the model corrects when it sees it",
+        plot_data,
+    ),
+    make_scenario(
+        "agent-storm",
+        "five calls at once in six rounds, then how many outputs came",
+        call_in_storm,
+    ),
+    make_scenario(
+        "agent-crew",
+        "a list of tasks, two sub-agents, then the answer",
+        lead_crew,
+    ),
+)

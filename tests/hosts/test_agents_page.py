@@ -1,0 +1,174 @@
+"""What a person sees of agents: the real page in Chromium, wide and on a phone."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.uploads import attach
+from hosts.people.users import User
+from hosts.sent import chat_bodies, instructions_of
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.switches import switches
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.browser, pytest.mark.asyncio]
+
+PIPE = "agents_on_page"
+AGENT = f"{PIPE}.gpt5_function_calling"
+PLAIN = f"{PIPE}.gpt-6.1-sol"
+PICTURES = Path(__file__).parents[2] / "artifacts"
+SALES = b"product,revenue\nTea,48200\nCoffee,24100\nCups,9300\n"
+SIZES = {"wide": (1280, 800), "phone": (390, 844)}
+LAST_LINE = "4 rounds · 6 tool calls"
+
+
+@pytest_asyncio.fixture(scope="module", autouse=True)
+async def agents(
+    admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
+) -> AsyncIterator[None]:
+    """A copy of the pipe with an agent, and chats that can delegate."""
+    names = "gpt-6.1-sol, gpt5_function_calling"
+    valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": ""}
+    await install_pipe(admin, PIPE, pipe_source, valves)
+    path = "/api/v1/configs/subagents"
+    before = await admin.call("GET", path)
+    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
+    yield
+    await admin.call("POST", path, before)
+    await admin.delete_function(PIPE)
+
+
+@pytest.fixture(autouse=True)
+def usual_scenario(simulator: Simulator) -> object:
+    """The scenario of questions without a word for the simulator, as before."""
+    before = simulator.default_scenario
+    yield
+    simulator.default_scenario = before
+
+
+async def take(page: ChatPage, name: str) -> None:
+    """Take pictures in both sizes; nothing may stand out of a phone's page."""
+    PICTURES.mkdir(exist_ok=True)
+    for size, (width, height) in SIZES.items():
+        await page.page.set_viewport_size({"width": width, "height": height})
+        await page.page.wait_for_timeout(800)  # the page moves its panels
+        await page.screenshot(PICTURES / f"agent-{name}-{size}.png")
+        wide = await page.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, size
+    await page.page.set_viewport_size({"width": 1280, "height": 800})
+
+
+async def test_tasks_and_sub_agents(
+    page: ChatPage, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """The list is there while the agent works, and the cards of the sub-agents later."""
+    simulator.default_scenario = "agent-crew,delay=150"
+    await page.open_model(AGENT)
+    await page.ask(
+        "In which month was the lake warmest, in 2025 and in 2026?", wait=False
+    )
+    await page.page.get_by_text("Compare both years").first.wait_for()
+    await take(page, "tasks")
+    await page.answers.last.get_by_text(LAST_LINE).first.wait_for()
+    await page.answers.last.get_by_text("August").last.wait_for()
+    group = page.answers.last.get_by_text("Explored").first
+    await group.click()
+    card = page.answers.last.get_by_text("of 2025 the water was").last
+    await card.wait_for()
+    await take(page, "sub-agents")
+    [row] = server.sql("select tasks from chat where id = ?", page.chat_id)
+    states = [task["status"] for task in json.loads(row["tasks"])]
+    assert states == ["completed", "completed", "in_progress"]
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == 6
+    assert all("<persistence>" in instructions_of(body) for body in bodies)
+    assert page.errors == []
+
+
+async def test_thoughts_in_tags_open_like_reasoning(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """They are no part of the answer, nor of what is copied (R14)."""
+    await page.open_model(AGENT)
+    await page.watch("think>")
+    await page.ask("sim:agent-tags,delay=30")
+
+    assert await page.seen() == []
+    assert "I know this." not in await page.last_answer()
+    await page.answers.last.get_by_text("Thought for").first.click()
+    await page.answers.last.get_by_text("I know this.").first.wait_for()
+    await take(page, "thought")
+    assert "I know this." not in await page.copy_last()
+    assert page.errors == []
+
+
+async def test_an_approval(page: ChatPage, admin: User, simulator: Simulator) -> None:
+    """What is denied is not called; what is allowed is."""
+    simulator.default_scenario = "agent-work"
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=ask"):
+        for choice, said in (("Deny", "did not approve"), ("Allow", "Sunny in")):
+            await page.page.goto(f"{page.user.url}/?models={AGENT}&tools=toolkit")
+            await page.page.wait_for_selector("#chat-input")
+            await page.ask("How is the weather in Zürich?", wait=False)
+            question = page.page.get_by_role("dialog").filter(
+                has_text="Tool Permissions"
+            )
+            button = question.get_by_role("button", name=choice)
+            await button.wait_for()
+            if choice == "Allow":
+                await take(page, "approval")
+            await button.click()
+            await page.answers.last.get_by_text(said).first.wait_for()
+            await page.answers.last.get_by_text("4 rounds").first.wait_for()
+    assert page.errors == []
+
+
+async def test_the_switch_is_used_on_the_page(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
+    """It makes an agent of the chat's model for the next message."""
+    async with switches(admin, PLAIN) as model:
+        await page.open_model(model)
+        await page.ask("sim:short Hello")
+        await page.page.locator("#integration-menu-button").click()
+        await page.page.get_by_text("Agent", exact=True).click()
+        await take(page, "switch")
+        await page.page.keyboard.press("Escape")
+        await page.ask("sim:short And now?")
+        assert "1 round" in await page.last_answer()
+
+    plain, agent = chat_bodies(simulator)
+    assert "<persistence>" not in json.dumps(plain["input"])
+    assert "<persistence>" in json.dumps(agent["input"])
+    assert page.errors == []
+
+
+async def test_a_plot(
+    page: ChatPage, member: User, admin: User, simulator: Simulator
+) -> None:
+    """The draft and the plot stand above the answer, and Python in cards."""
+    simulator.default_scenario = "agent-data"
+    table = await attach(member, "sales.csv", SALES, "text/csv")
+    files = [table | {"context": "full"}]
+    async with (
+        valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True),
+        Tab(member) as tab,
+    ):
+        turn = await tab.send(
+            AGENT, "Plot the revenue by product.", files=files, body={"files": files}
+        )
+    assert turn.error is None
+    await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
+    await page.answers.last.get_by_text("Tea earned the most").wait_for()
+    drawn = page.answers.last.locator("img[src*='/files/']")
+    await drawn.nth(1).wait_for()
+    assert await drawn.count() == 2
+    await take(page, "plot")
+    assert page.errors == []

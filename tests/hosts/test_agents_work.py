@@ -1,0 +1,255 @@
+"""Agents at longer work in the real Open WebUI: data, many calls, Stop, a restart."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.people.client import Json
+from hosts.people.tabs import PATIENCE, Tab, Turn
+from hosts.people.uploads import attach
+from hosts.people.users import EVERYBODY_READS, User
+from hosts.sent import answered, chat_bodies, instructions_of
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+
+PIPE = "agents_at_work"
+AGENT = f"{PIPE}.gpt5_function_calling"
+STORM = Path(__file__).parent / "plugins/storm.py"
+USED: Json = {"tool_ids": ["toolkit"]}
+ASKS: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+FAILED = "tool invoke error: failed to execute tool"
+SALES = b"product,revenue\nTea,48200\nCoffee,24100\nCups,9300\n"
+QUESTIONS = ("confirmation", "request:user_input")
+"""The events that a person answers: an approval, and `ask_user` of 0.12.4."""
+QUIET_SECONDS = 2.0
+QUESTION = {
+    "id": "lake",
+    "header": "Lake",
+    "question": "Which lake?",
+    "options": [
+        {"label": "Zürich", "description": "The long one"},
+        {"label": "Zug", "description": "The deep one"},
+    ],
+}
+
+
+@pytest_asyncio.fixture(scope="module", autouse=True)
+async def agents(
+    admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
+) -> AsyncIterator[None]:
+    """A copy of the pipe with an agent that may take eight rounds."""
+    settings = json.dumps({"model": "gpt-6.1-sol", "maximum_iterations": 8})
+    names = "gpt-6.1-sol, gpt5_function_calling"
+    valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": settings}
+    await install_pipe(admin, PIPE, pipe_source, valves)
+    yield
+    await admin.delete_function(PIPE)
+
+
+@pytest_asyncio.fixture
+async def storm(admin: User) -> AsyncIterator[None]:
+    """Tools that fail in different ways, for everybody."""
+    form = {
+        "id": "storm",
+        "name": "Storm",
+        "content": STORM.read_text(),
+        "meta": {"description": "tests"},
+        "access_grants": [EVERYBODY_READS],
+    }
+    await admin.call("POST", "/api/v1/tools/create", form)
+    yield
+    await admin.call("DELETE", "/api/v1/tools/id/storm/delete")
+
+
+@pytest_asyncio.fixture
+async def sub_agents(admin: User) -> AsyncIterator[None]:
+    """A server whose chats can delegate tasks."""
+    path = "/api/v1/configs/subagents"
+    before = await admin.call("GET", path)
+    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
+    yield
+    await admin.call("POST", path, before)
+
+
+def metadata_of(lines: list[Json]) -> Json:
+    """The figures of an answer, which come once."""
+    [metadata] = [
+        line["execution_metadata"] for line in lines if "execution_metadata" in line
+    ]
+    found: Json = metadata
+    return found
+
+
+async def test_thirty_calls_of_tools_that_fail_hang_and_die(
+    tab: Tab, admin: User, server: OpenWebUI, storm: None, simulator: Simulator
+) -> None:
+    """Each call has its output, in the order of the calls; the server lives on."""
+    limits = {"TOOL_TIMEOUTS": "default: 120, hanging: 1"}
+    async with valves_changed(admin, PIPE, **limits):
+        turn = await tab.send(AGENT, "sim:agent-storm", body={"tool_ids": ["storm"]})
+
+    assert turn.error is None
+    assert turn.text.endswith("30 outputs came, 12 of them good.")
+    last = chat_bodies(simulator)[-1]["input"]
+    calls = [item["call_id"] for item in last if item["type"] == "function_call"]
+    outputs = [item for item in last if item["type"] == "function_call_output"]
+    assert [item["call_id"] for item in outputs] == calls
+    assert len(calls) == 30
+    texts = [item["output"] for item in outputs]
+    names = [item["name"] for item in last if item["type"] == "function_call"]
+    by_tool = {
+        name: [text for named, text in zip(names, texts, strict=True) if named == name]
+        for name in names
+    }
+    for name in ("failing", "dying"):
+        assert by_tool[name] == [FAILED] * 6, name
+    assert by_tool["hanging"] == ["Error: hanging did not finish within 1 s."] * 6
+    assert by_tool["steady"] == [f"Calm in Town {number}." for number in range(6)]
+    assert max(map(len, by_tool["endless"])) < 150_000
+    assert "canary" not in str(last)
+    metadata = metadata_of((await tab.message(turn))["statusHistory"])
+    assert (metadata["rounds"], metadata["tool_calls"]) == (7, 30)
+    assert server.is_running
+
+
+async def test_a_plot_of_an_attached_table(
+    tab: Tab, member: User, admin: User, simulator: Simulator
+) -> None:
+    """The table is Python's; the draft and the plot are the person's."""
+    table = await attach(member, "sales.csv", SALES, "text/csv")
+    files = [table | {"context": "full"}]
+    async with valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True):
+        turn = await tab.send(
+            AGENT,
+            "sim:agent-data Plot the revenue by product.",
+            files=files,
+            body={"files": files},
+        )
+
+    assert turn.error is None
+    assert "Tea earned the most" in turn.text
+    [uploaded] = simulator.uploads.files.values()
+    assert (uploaded.name, uploaded.content) == ("sales.csv", SALES)
+    message = await tab.message(turn)
+    pictures = [file for file in message["files"] if file["type"] == "image"]
+    assert len(pictures) == 2
+    for picture in pictures:
+        stored = await member.call("GET", f"/api/v1/files/{picture['id']}")
+        assert stored["user_id"] == member.id
+    assert metadata_of(message["statusHistory"])["ending"] == "completed"
+
+
+def is_writing(turn: Turn) -> bool:
+    """Text has come."""
+    return bool(turn.text.strip())
+
+
+def has_begun(turn: Turn) -> bool:
+    """The page knows of a call."""
+    return "function_call" in json.dumps(turn.events)
+
+
+def tool_choice(name: str) -> Json:
+    """The body of a request that calls one tool first."""
+    return {**USED, "tool_choice": {"type": "function", "function": {"name": name}}}
+
+
+ASK_USER = json.dumps({"questions": [QUESTION]}, ensure_ascii=False)
+CREW = "Compare the years."
+"""Answered by the simulator's default scenario."""
+PHASES: dict[str, tuple[str, Json, int]] = {
+    "the model is silent": ("sim:chat,hold=1", USED, 1),
+    "the model writes": ("sim:long,deltas=5000,delay=20", USED, 1),
+    "a tool runs": ("sim:tool weather?", tool_choice("slow_weather"), 1),
+    "an approval waits": ("sim:tool get_weather", ASKS, 1),
+    "a question waits": (f"sim:tool {ASK_USER}", tool_choice("ask_user"), 1),
+    "sub-agents work": (CREW, USED, 4),
+}
+"""What is asked, and how many requests are sent until the phase is reached."""
+SIGNS: dict[str, Callable[[Turn], bool]] = {
+    "the model writes": is_writing,
+    "a tool runs": has_begun,
+    "an approval waits": has_begun,
+    "a question waits": has_begun,
+}
+
+
+@pytest.fixture
+def slow_crew(simulator: Simulator) -> Iterator[None]:
+    """Sub-agents that take seconds to answer."""
+    before = simulator.default_scenario
+    simulator.default_scenario = "agent-crew,delay=200"
+    yield
+    simulator.default_scenario = before
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.usefixtures("sub_agents", "slow_crew")
+async def test_nothing_is_sent_after_stop(
+    tab: Tab, simulator: Simulator, phase: str
+) -> None:
+    """In no phase; the page is told what the answer took, and the chat goes on."""
+    text, body, requests = PHASES[phase]
+    asked = asyncio.Event()
+    never = asyncio.Event()
+
+    async def think_for_ever() -> None:
+        asked.set()
+        await never.wait()
+
+    def answer(payload: Json) -> Any:
+        is_question = payload["data"].get("type") in QUESTIONS
+        return think_for_ever() if is_question else None
+
+    tab.answer = answer
+    turn = await tab.begin(AGENT, text, body=body)
+    if phase in SIGNS:
+        await turn.until(SIGNS[phase])
+    if phase.endswith("waits"):
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        while len(answered(simulator)) < requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)  # no event says that a request has come
+    await tab.stop(turn)
+    await tab.settle(turn)
+    sent = len(answered(simulator))
+    simulator.release()
+    await asyncio.sleep(QUIET_SECONDS)
+    never.set()
+
+    assert len(answered(simulator)) == sent == requests
+    await simulator.all_ended()
+    await turn.until(lambda seen: "execution_metadata" in json.dumps(seen.statuses))
+    assert metadata_of(turn.statuses)["ending"] == "cancelled"
+    after = await tab.send(AGENT, "sim:chat go on", chat_id=turn.chat_id)
+    assert after.error is None
+    assert {request.status for request in answered(simulator)} == {200}
+
+
+async def test_a_restart_in_the_middle(
+    server: OpenWebUI, member: User, simulator: Simulator
+) -> None:
+    """The server was killed in the third round; the chat goes on as an agent's."""
+    async with Tab(member) as tab:
+        turn = await tab.begin(AGENT, "sim:agent-work,delay=100 weather?", body=USED)
+        await turn.until(lambda seen: "Another one" in json.dumps(seen.events))
+        before = len(chat_bodies(simulator))
+        await server.crash_and_restart()
+    async with Tab(member) as tab:
+        after = await tab.send(AGENT, "sim:chat go on", chat_id=turn.chat_id)
+
+    assert before == 3
+    assert after.error is None
+    last = chat_bodies(simulator)[-1]
+    assert len(chat_bodies(simulator)) == 4
+    assert "<persistence>" in instructions_of(last)
+    assert "weather?" in str(last["input"])
+    assert {request.status for request in answered(simulator)} == {200}

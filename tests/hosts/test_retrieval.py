@@ -1,0 +1,210 @@
+"""Files beside the host's retrieval, which finds passages by their embeddings.
+
+The engine is on this machine (servers/embeddings.py), the rest is Open WebUI's: it cuts
+files into passages, stores their vectors, and puts those into the question that are
+nearest to it.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+import pytest
+import pytest_asyncio
+
+from chats.documents import pdf_of_pages
+from hosts.people.tabs import Tab
+from hosts.people.uploads import attach
+from hosts.people.users import User
+from hosts.sent import answered
+from hosts.servers.embeddings import Embeddings
+from hosts.servers.offline import NEWEST, OLDEST
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
+from simulator import Simulator
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+ASKED = "What is in Atlantis?"
+FOUND = "471100"
+"""What only the passage says that answers the question."""
+ELSEWHERE = "Lemuria"
+"""What only another passage of the same file says."""
+
+
+class Sample(NamedTuple):
+    """A file of several passages, one of which answers the question."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+ROWS = ["city,people", f"{ELSEWHERE},815"]
+ROWS += [f"Village number {n} of Hyperborea,{n}" for n in range(60)]
+ROWS += [
+    f"Atlantis,{FOUND}",
+    "Thule,1",
+    *(f"Hamlet {n} of Avalon,{n}" for n in range(60)),
+]
+PAGES = ["\n".join(ROWS[start : start + 20]) for start in range(0, len(ROWS), 20)]
+TABLE = Sample("cities.csv", "text/csv", "\n".join(ROWS).encode())
+TEXT = Sample("cities.txt", "text/plain", "\n".join(ROWS).encode())
+PDF = Sample("cities.pdf", "application/pdf", pdf_of_pages(PAGES))
+SAMPLES = {sample.name: sample for sample in (TABLE, TEXT, PDF)}
+
+# ------------------------------------------------------------------- the server
+
+
+@pytest_asyncio.fixture(scope="module")
+async def embeddings() -> AsyncIterator[Embeddings]:
+    """The engine."""
+    async with Embeddings() as engine:
+        yield engine
+
+
+@pytest_asyncio.fixture(
+    scope="module",
+    params=[
+        pytest.param(NEWEST, marks=pytest.mark.host),
+        pytest.param(OLDEST, marks=pytest.mark.oldest),
+    ],
+)
+async def server(
+    request: pytest.FixtureRequest, embeddings: Embeddings
+) -> AsyncIterator[OpenWebUI]:
+    """A real Open WebUI with a vector store, for this file alone."""
+    env = embeddings.environment
+    async with OpenWebUI(version=request.param, env=env) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admin(server: OpenWebUI) -> User:
+    """Its administrator."""
+    return server.admin
+
+
+@pytest_asyncio.fixture(scope="module")
+async def member(admin: User) -> AsyncIterator[User]:
+    """An ordinary user there."""
+    async with await admin.add_user("member@example.com", "member") as signed_in:
+        yield signed_in
+
+
+@pytest_asyncio.fixture(scope="module")
+async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
+    """The built pipe, installed there for everybody: the ids of its models."""
+    return await install_pipe(admin, PIPE, pipe_source, pipe_valves)
+
+
+# -------------------------------------------------------------------- questions
+
+
+class Sent(NamedTuple):
+    """What the model got of a question."""
+
+    text: str
+    documents: list[str]
+    container: list[str]
+
+
+async def ask(
+    tab: Tab, simulator: Simulator, sample: Sample, kind: str = "short"
+) -> Sent:
+    """Ask about a newly attached file, as the page does."""
+    simulator.forget()
+    file = await attach(tab.user, sample.name, sample.content, sample.kind)
+    whole = {"files": [file]}  # the page names the files of the chat once more
+    turn = await tab.send(MODEL, f"sim:{kind} {ASKED}", files=[file], body=whole)
+    assert turn.error is None
+    questions = [sent_of(simulator, request.body) for request in answered(simulator)]
+    [sent] = [sent for sent in questions if sent.text.endswith(ASKED)]
+    return sent
+
+
+def sent_of(simulator: Simulator, body: dict[str, Any]) -> Sent:
+    """Return what the last message of a request and its container hold."""
+    content = body["input"][-1]["content"]
+    parts: list[dict[str, Any]] = content
+    texts = [part["text"] for part in parts if "text" in part]
+    documents = [part["filename"] for part in parts if "filename" in part]
+    ids = [
+        file_id
+        for tool in body.get("tools", [])
+        if tool["type"] == "code_interpreter"
+        for file_id in tool["container"].get("file_ids", [])
+    ]
+    names = [simulator.uploads.files[file_id].name for file_id in ids]
+    return Sent("\n".join(texts), documents, names)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+async def test_retrieved_passages_are_left_out_with_python(
+    tab: Tab, admin: User, simulator: Simulator, embeddings: Embeddings, name: str
+) -> None:
+    """Without Python the nearest passage is in the question; with it, the file is."""
+    sample = SAMPLES[name]
+    embeddings.texts.clear()
+
+    without = await ask(tab, simulator, sample)
+    async with valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True):
+        with_python = await ask(tab, simulator, sample, "count")
+
+    # It was found by its embedding: other passages of the file are not there.
+    assert len([text for text in embeddings.texts if "Hyperborea" in text]) > 3
+    assert FOUND in without.text
+    assert ELSEWHERE not in without.text
+    assert without.container == []
+    assert with_python.container == [name]
+    assert name in with_python.text
+    assert FOUND not in with_python.text
+    assert "### Task" not in with_python.text
+
+
+# What FILE_INPUT is, the file, and whether the model gets it whole.
+WHOLE = [
+    ("off", "cities.pdf", False),
+    ("pdf", "cities.pdf", True),
+    ("pdf", "cities.txt", False),
+    ("all", "cities.txt", True),
+]
+
+
+@pytest.mark.parametrize(("setting", "name", "is_whole"), WHOLE)
+async def test_retrieved_passages_are_left_out_of_whole_files(
+    tab: Tab,
+    admin: User,
+    simulator: Simulator,
+    setting: str,
+    name: str,
+    is_whole: bool,
+) -> None:
+    """A file that the model gets whole is not read a second time in passages."""
+    async with valves_changed(admin, PIPE, FILE_INPUT=setting):
+        sent = await ask(tab, simulator, SAMPLES[name])
+
+    assert sent.documents == ([name] if is_whole else [])
+    assert (FOUND in sent.text) is not is_whole
+    assert ELSEWHERE not in sent.text
+
+
+async def test_passages_of_other_files_stay(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Of two files, the one that the model gets whole loses its passages alone."""
+    lost = b"The lighthouse of Atlantis was built by 12 people."
+    files = [
+        await attach(tab.user, PDF.name, PDF.content, PDF.kind),
+        await attach(tab.user, "lighthouse.txt", lost, "text/plain"),
+    ]
+    simulator.forget()
+    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
+        await tab.send(MODEL, f"sim:short {ASKED}", files=files, body={"files": files})
+
+    questions = [sent_of(simulator, request.body) for request in answered(simulator)]
+    [sent] = [sent for sent in questions if sent.text.endswith(ASKED)]
+    assert sent.documents == [PDF.name]
+    assert lost.decode() in sent.text
+    assert FOUND not in sent.text

@@ -1,0 +1,195 @@
+"""Thoughts beside messages that stay items of their own (R14)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from openai_responses.items import Item, item_type, message_text
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.events import CitedEvent
+from runs.sample import call, message, reasoning, refusal, run_of
+from strategies.shown_thoughts import ShownThoughts
+
+TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
+FALLBACK = "I am going to use get_weather."
+
+
+def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent]:
+    """What is made of responses, each with its items."""
+    thoughts = ShownThoughts(are_shown=are_shown)
+    events: list[RunEvent] = []
+    for items in responses:
+        *begun, _ = run_of(*items)
+        events += [*begun, ResponseDone("completed")]
+    output = tuple(item for items in responses for item in items)
+    ended = run_of()[-1]
+    assert isinstance(ended, RunDone)
+    events.append(ended._replace(output=output))
+    told: list[CitedEvent] = []
+    for event in events:
+        cited = event
+        if isinstance(event, ItemDone):
+            cited = event._replace(shown=message_text(event.item))
+        told += [_finished(thoughts, each) for each in thoughts.show(cited)]
+    return told
+
+
+def _finished(thoughts: ShownThoughts, event: CitedEvent) -> CitedEvent:
+    if isinstance(event, RunDone):
+        return thoughts.whole(event)
+    finished = thoughts.finish(event)
+    assert isinstance(finished, type(event))
+    return finished
+
+
+def outline(events: Sequence[CitedEvent]) -> list[tuple[str, str]]:
+    """The items in the order in which they begin, with the text that grew in each."""
+    kinds: dict[int, str] = {}
+    texts: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, ItemAdded):
+            kinds[event.output_index] = item_type(event.item)
+            texts[event.output_index] = ""
+        elif isinstance(event, TextDelta) and event.kind != "arguments":
+            texts[event.output_index] += event.text
+    return [(kinds[index], texts[index]) for index in kinds]
+
+
+def ended_texts(events: Sequence[CitedEvent]) -> list[str]:
+    """What is shown in the end of each message."""
+    ended = [event for event in events if isinstance(event, ItemDone)]
+    return [event.shown for event in ended if item_type(event.item) == "message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "begun", "answer"),
+    [
+        (
+            TAGGED,
+            [
+                ("reasoning", "First I look."),
+                ("message", "It rains."),
+                ("reasoning", "hm"),
+            ],
+            "It rains.",
+        ),
+        (
+            "Rain.<think>never closed",
+            [("message", "Rain."), ("reasoning", "never closed")],
+            "Rain.",
+        ),
+        ("<think>all</think>", [("reasoning", "all"), ("message", "")], ""),
+        ("<think> </think>Rain.", [("message", "Rain.")], "Rain."),
+        ("\n Rain, <thin", [("message", "\n Rain, <thin")], "\n Rain, <thin"),
+        ("`<think>` is a tag", [("message", "`<think>` is a tag")], None),
+    ],
+    ids=["two", "never closed", "all", "blank", "no tag", "in backticks"],
+)
+@pytest.mark.parametrize("are_shown", [True, False])
+def test_r14_a_message_is_shown_without_its_thoughts(
+    text: str, begun: list[tuple[str, str]], answer: str | None, are_shown: bool
+) -> None:
+    """Thoughts are items of their own, in front of what follows them, or nothing."""
+    events = shown([message("1", text)], are_shown=are_shown)
+
+    expected = [each for each in begun if are_shown or each[0] == "message"]
+    assert outline(events) == expected
+    assert ended_texts(events) == [text if answer is None else answer]
+
+
+def test_a_message_without_thoughts_stays_as_it_came() -> None:
+    """Its beginning waits for its first text, and nothing else changes."""
+    items = [reasoning("1", "Hm."), message("2", "It rains.", "final_answer")]
+    events = shown(items)
+
+    before = [event for event in run_of(*items) if isinstance(event, ItemAdded)]
+    assert [event for event in events if isinstance(event, ItemAdded)] == before
+    [*_, ended] = [event for event in events if isinstance(event, ItemDone)]
+    assert ended.item == items[1]
+
+
+def test_thoughts_have_indexes_and_ids_of_their_own() -> None:
+    """Records are stored by the others."""
+    events = shown([message("1", TAGGED), call("1")], [call("2")])
+
+    added = [event for event in events if isinstance(event, ItemAdded)]
+    thoughts = [event for event in added if item_type(event.item) == "reasoning"]
+    assert [event.output_index for event in thoughts] == [-1, -2, -3]
+    assert len({event.item["id"] for event in added}) == len(added)
+    ended = [event for event in events if isinstance(event, ItemDone)]
+    assert {event.output_index for event in ended} == {0, 1, -1, -2, -3}
+
+
+@pytest.mark.parametrize(
+    ("items", "is_announced"),
+    [
+        ([call("1"), call("2")], True),
+        ([reasoning("1", ""), call("1")], True),
+        ([reasoning("1", "Hm."), call("1")], False),
+        ([message("1", "I look.", "commentary"), call("1")], False),
+        ([message("1", "<think>Hm.</think>"), call("1")], False),
+        ([refusal("1", "No."), call("1")], False),
+        ([message("1", "It rains.")], False),
+    ],
+    ids=["silent", "empty", "summary", "commentary", "tags", "refusal", "no call"],
+)
+def test_r14_a_silent_call_is_announced_once(
+    items: list[Item], is_announced: bool
+) -> None:
+    """In each response, in front of its calls; not if thoughts are hidden."""
+    events = shown(items, items)
+    hidden = shown(items, are_shown=False)
+
+    told = [text for kind, text in outline(events) if kind == "reasoning"]
+    assert told.count(FALLBACK) == 2 * is_announced
+    assert FALLBACK not in str(hidden)
+
+
+def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
+    """In front of the message, or of the call, to which they belong."""
+    items = [call("1"), message("2", TAGGED)]
+    *_, ended = shown(items)
+    *_, hidden = shown(items, are_shown=False)
+
+    assert isinstance(ended, RunDone)
+    assert isinstance(hidden, RunDone)
+    kinds = [item_type(item) for item in ended.output]
+    assert kinds == ["reasoning", "function_call", "reasoning", "message"]
+    texts = [item["summary"][0]["text"] for item in ended.output if "summary" in item]
+    assert texts == [FALLBACK, "First I look.\n\nhm"]
+    assert message_text(ended.output[-1]) == message_text(hidden.output[-1])
+    assert message_text(hidden.output[-1]) == "It rains."
+    assert len(hidden.output) == 2
+
+
+def test_citations_keep_their_words() -> None:
+    """Their places count in the answer."""
+    text = "<think>Hm.</think>\n\nIt rains."
+    place = {"start_index": text.index("rains"), "end_index": len(text)}
+    item = message("1", text)
+    item["content"][0]["annotations"] = [{"type": "url_citation", **place}]
+    *_, ended = shown([item])
+
+    assert isinstance(ended, RunDone)
+    [part] = ended.output[-1]["content"]
+    [annotation] = part["annotations"]
+    start, end = annotation["start_index"], annotation["end_index"]
+    assert part["text"][start:end] == "rains."
+
+
+@pytest.mark.parametrize("text", ["<think>Never clo", "It rains <thi"])
+def test_an_interrupted_message_loses_nothing(text: str) -> None:
+    """What could have been a tag is shown, and a thought ends."""
+    thoughts = ShownThoughts(are_shown=True)
+    begun, *growing, _, _ = run_of(message("1", text))[:-1]
+    events = [begun, *growing, run_of()[-1]]
+    told = [each for event in events for each in thoughts.show(event)]
+
+    grown = "".join(each.text for each in told if isinstance(each, TextDelta))
+    assert grown == text.removeprefix("<think>")
+    added = [each for each in told if isinstance(each, ItemAdded)]
+    ended = [each for each in told if isinstance(each, ItemDone)]
+    is_thought = text.startswith("<think>")
+    assert len(ended) == is_thought
+    assert len(added) == 1 + is_thought
