@@ -1432,6 +1432,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
+    if line.isprintable():
+        return line
     return "".join(_printable(character) for character in line)
 
 
@@ -6919,7 +6921,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta.
+    """Return `events`, with neighboring deltas of one text joined to one delta.
 
     Of each delta only the text is kept, so a batch of thousands takes little memory.
     """
@@ -16317,6 +16319,14 @@ def parse_spans(text: str) -> list[TextSpan]:
     return ThinkTagParser().feed(text, at_end=True)
 
 
+def answer_text(text: str) -> str:
+    """Return a text without its thoughts; blank lines behind one are no part of it."""
+    spans = parse_spans(text)
+    if not any(span.is_thought for span in spans):
+        return text
+    return "".join(span.text for span in spans if not span.is_thought).lstrip()
+
+
 # --------------------------------------------------------------------------------------
 # strategies.thoughts
 #
@@ -16577,8 +16587,7 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def _answer_text(message: Item) -> str:
     """Return the text of a message without its thoughts."""
-    spans = parse_spans(message_text(message))
-    return "".join(span.text for span in spans if not span.is_thought).strip()
+    return answer_text(message_text(message)).strip()
 
 
 # --------------------------------------------------------------------------------------

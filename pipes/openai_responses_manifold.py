@@ -716,6 +716,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
+    if line.isprintable():
+        return line
     return "".join(_printable(character) for character in line)
 
 
@@ -6911,7 +6913,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta.
+    """Return `events`, with neighboring deltas of one text joined to one delta.
 
     Of each delta only the text is kept, so a batch of thousands takes little memory.
     """
@@ -18691,6 +18693,14 @@ def parse_spans(text: str) -> list[TextSpan]:
     return ThinkTagParser().feed(text, at_end=True)
 
 
+def answer_text(text: str) -> str:
+    """Return a text without its thoughts; blank lines behind one are no part of it."""
+    spans = parse_spans(text)
+    if not any(span.is_thought for span in spans):
+        return text
+    return "".join(span.text for span in spans if not span.is_thought).lstrip()
+
+
 # --------------------------------------------------------------------------------------
 # strategies.shown_thoughts
 #
@@ -18797,7 +18807,7 @@ class ShownThoughts:
         if not message.has_text and message_text(event.item):
             # Whoever records the message does it at its first text.
             yield TextDelta(event.output_index, "text", 0, "")
-        yield event._replace(shown=_answer_text(event.shown))
+        yield event._replace(shown=answer_text(event.shown))
 
     def _end_response(self) -> Iterator[CitedEvent]:
         """Yield what is left of messages that were interrupted."""
@@ -18901,16 +18911,6 @@ def _end_thought(message: _GrowingMessage) -> Iterator[CitedEvent]:
         message.thought = None
 
 
-def _answer_text(text: str) -> str:
-    """Return a text without its thoughts."""
-    if "<" not in text:
-        return text
-    spans = parse_spans(text)
-    if not any(span.is_thought for span in spans):
-        return text
-    return "".join(span.text for span in spans if not span.is_thought).lstrip()
-
-
 def _thought_items(item: Item) -> Iterator[Item]:
     """Yield the thoughts of a message, as one reasoning item."""
     if not _has_tags(item):
@@ -18938,7 +18938,7 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = {**part, "text": _answer_text(text)} if text else part
+    answer = {**part, "text": answer_text(text)} if text else part
     annotations = content_parts(part.get("annotations"))
     if not annotations:
         return answer
@@ -18948,7 +18948,7 @@ def _answer_part(part: Item) -> Item:
 def _moved(annotation: Item, text: str) -> Item:
     """Return an annotation of a text at its place in the answer."""
     places = {
-        name: len(_answer_text(text[: annotation[name]]))
+        name: len(answer_text(text[: annotation[name]]))
         for name in ("start_index", "end_index")
         if isinstance(annotation.get(name), int)
     }
