@@ -703,6 +703,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
+    if line.isprintable():
+        return line
     return "".join(_printable(character) for character in line)
 
 

@@ -1,7 +1,7 @@
-"""A real Open WebUI on this machine with the pipe in it.
+"""Run a real Open WebUI on this machine with the pipe in it.
 
-Started by `scripts/demo`, which sets up what is missing. With OPENAI_API_KEY in the
-environment the pipe talks to OpenAI, without it to the simulator.
+`scripts/demo` starts it and installs what is missing. If OPENAI_API_KEY is in the
+environment, the pipe talks to OpenAI, otherwise to the simulator.
 """
 
 import argparse
@@ -44,8 +44,8 @@ AGENT_TOOLS = {
 }
 """What the agents may use with the simulator, for the words that the demo prints."""
 TICK_SECONDS = 0.5
-STOPPED = 130
-WAY_OUT = (
+STOPPED_EXIT_STATUS = 130
+OPENAI_VARIABLES = (
     "OPENAI_API_KEY",
     "HTTPS_PROXY",
     "https_proxy",
@@ -54,45 +54,45 @@ WAY_OUT = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 )
-"""The variables that the way to OpenAI may need."""
+"""The environment variables that a connection to OpenAI may need."""
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """Whom the pipe talks to."""
+    """The server that the pipe talks to."""
 
-    sentence: str
+    message: str
     valves: Json
     environment: dict[str, str] = field(default_factory=dict)
     simulator: Simulator | None = None
 
 
 async def demo(options: argparse.Namespace) -> int:
-    """Boot, install, then serve until stopped; or check two turns and leave."""
+    """Boot, install, then serve until stopped; or check two turns and end."""
     async with AsyncExitStack() as running:
         upstream = await choose_upstream(running)
-        print(upstream.sentence)
+        print(upstream.message)
         guards = demo_secrets(options.keep_data)
         server = OpenWebUI(
             home=options.keep_data,
             port=options.port,
             env=upstream.environment | guards,
         )
-        async with moving("Open WebUI boots"):
+        async with show_progress("Open WebUI boots"):
             await running.enter_async_context(server)
         admin = server.admin
         models = await install_release(admin, upstream.valves)
         if not models:
             raise BootError(f"The pipe shows no models:\n{server.log()[-4000:]}")
         print(f"The pipe is installed for everybody, with {len(models)} models.")
-        checked = models[:1]
+        checked_models = models[:1]
         if options.agent:
             await start_agents(running, admin, upstream)
-            checked.append(FUNCTION_CALLING)
+            checked_models.append(FUNCTION_CALLING)
         if options.check:
             exit_codes = [
                 await check_two_turns(admin, model, upstream.simulator)
-                for model in checked
+                for model in checked_models
             ]
             return max(exit_codes)
         await admin.hide_changelog()
@@ -104,14 +104,14 @@ async def demo(options: argparse.Namespace) -> int:
         if upstream.simulator:
             print("\nWords to try in a chat:\n\n" + "\n".join(lines()))
             if options.agent:
-                words = "\n".join(lines(AGENT_WORDS))
-                print(f"\nWords to try with an agent:\n\n{words}")
+                agent_lines = "\n".join(lines(AGENT_WORDS))
+                print(f"\nWords to try with an agent:\n\n{agent_lines}")
         print("\nCtrl-C ends it.", flush=True)
         return await serve(server)
 
 
 async def install_release(admin: User, valves: Json) -> list[str]:
-    """Install what people import, made of the present sources; the ids of the models."""
+    """Install the files of a release, made of the sources; return the pipe's models."""
     with TemporaryDirectory() as folder:
         release.write(Path(folder))
         functions = read_import(Path(folder) / FUNCTIONS)
@@ -131,26 +131,29 @@ async def install_release(admin: User, valves: Json) -> list[str]:
 
 
 def read_import(file: Path) -> list[Json]:
-    """One of the files that people import."""
-    read: list[Json] = json.loads(file.read_text("utf-8"))
-    return read
+    """Return the entries of a file that people import."""
+    entries: list[Json] = json.loads(file.read_text("utf-8"))
+    return entries
 
 
 async def choose_upstream(running: AsyncExitStack) -> Upstream:
-    """OpenAI if there is a key, else the simulator."""
+    """Return OpenAI if there is a key, otherwise a simulator that runs."""
     if os.environ.get("OPENAI_API_KEY"):
-        # None: whatever an earlier demo stored, the valves' defaults hold, and the
-        # key reaches the pipe by the environment and no file
+        environment = {
+            name: os.environ[name] for name in OPENAI_VARIABLES if name in os.environ
+        }
+        # None restores a valve's default, whatever an earlier demo stored. The key
+        # reaches the pipe through the environment, and is in no file.
         return Upstream(
-            "OPENAI_API_KEY is set: the pipe talks to OpenAI.",
-            {"BASE_URL": None, "API_KEY": None, "COMPATIBILITY": None},
-            {name: os.environ[name] for name in WAY_OUT if name in os.environ},
+            message="OPENAI_API_KEY is set: the pipe talks to OpenAI.",
+            valves={"BASE_URL": None, "API_KEY": None, "COMPATIBILITY": None},
+            environment=environment,
         )
     simulator = await running.enter_async_context(Simulator(default_scenario="hello"))
     return Upstream(
-        "OPENAI_API_KEY is not set: the pipe talks to the simulator on this machine, "
-        "whose answers are made up.",
-        {
+        message="OPENAI_API_KEY is not set: the pipe talks to the simulator on this "
+        "machine, whose answers are made up.",
+        valves={
             "BASE_URL": simulator.base_url,
             "API_KEY": simulator.api_key,
             "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
@@ -167,10 +170,10 @@ async def start_agents(
     """Start a Pipelines server with the agents, and connect it to Open WebUI."""
     pipelines = PipelinesServer(env=upstream.environment)
     await running.enter_async_context(pipelines)
-    given = {name: value for name, value in upstream.valves.items() if value}
+    valves = {name: value for name, value in upstream.valves.items() if value}
     if upstream.simulator:
-        given |= AGENT_TOOLS
-    await install_pipeline(pipelines, given)
+        valves |= AGENT_TOOLS
+    await install_pipeline(pipelines, valves)
     await running.enter_async_context(connected(admin, pipelines))
     offered = await pipelines.models()
     if not offered:
@@ -181,7 +184,7 @@ async def start_agents(
 
 
 def describe_pipelines_server() -> str:
-    """Say which Pipelines server runs the agents."""
+    """Return a sentence about the Pipelines server that runs the agents."""
     checkout = os.environ.get("PIPELINES_SERVER")
     if checkout:
         return f"They run on the Pipelines server in {checkout}."
@@ -192,14 +195,14 @@ def describe_pipelines_server() -> str:
 
 
 def print_login(server: OpenWebUI, password: str, chat_id: str) -> None:
-    """Say where to go next."""
+    """Print the address and the login."""
     address = f"{server.url}/c/{chat_id}" if chat_id else server.url
     print(f"\n    {address}")
     print(f"    e-mail {ADMIN_EMAIL}, password {password}")
 
 
 async def serve(server: OpenWebUI) -> int:
-    """Stay until the server ends, which it does not do by itself."""
+    """Wait for the server to end, which it does only if it fails."""
     while server.is_running:  # noqa: ASYNC110 - a process sets no event
         await asyncio.sleep(TICK_SECONDS)
     print(f"Open WebUI has ended:\n{server.log()[-4000:]}", file=sys.stderr)
@@ -207,8 +210,8 @@ async def serve(server: OpenWebUI) -> int:
 
 
 @asynccontextmanager
-async def moving(step: str) -> AsyncIterator[None]:
-    """Show that a step goes on."""
+async def show_progress(step: str) -> AsyncIterator[None]:
+    """Show the progress of a step until the block ends."""
     progress = Progress(step)
     ticking = asyncio.create_task(_tick(progress))
     try:
@@ -238,7 +241,7 @@ async def until_stopped(options: argparse.Namespace) -> int:
         return await work
     except asyncio.CancelledError:
         print("\nEnded.", file=sys.stderr)
-        return STOPPED if options.check else 0
+        return STOPPED_EXIT_STATUS if options.check else 0
     except TimeoutError:
         print("\nOpen WebUI took too long to answer.", file=sys.stderr)
         return 1
@@ -248,17 +251,18 @@ async def until_stopped(options: argparse.Namespace) -> int:
 
 
 def read_options(arguments: list[str]) -> argparse.Namespace:
-    """The command line, with a port that nobody listens on."""
+    """Return the options of the command line, with a free port."""
     parser = build_demo_parser()
     options = parser.parse_args(arguments)
     if options.port and not is_free(options.port):
-        parser.error(f"somebody listens on port {options.port} already")
-    options.port = options.port or (USUAL_PORT if is_free(USUAL_PORT) else free_port())
+        parser.error(f"port {options.port} is in use")
+    if not options.port:
+        options.port = USUAL_PORT if is_free(USUAL_PORT) else free_port()
     return options
 
 
 def is_free(port: int) -> bool:
-    """Whether a server can listen on a port of 127.0.0.1."""
+    """Tell whether a server can listen on a port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,6 +1,7 @@
-"""The command line of `scripts/demo`, which is also shown where nothing is installed.
+"""The command line of `scripts/demo`.
 
-It imports the standard library alone.
+It imports the standard library only: its help is also shown before anything is
+installed.
 """
 
 import argparse
@@ -16,24 +17,24 @@ DESCRIPTION = (
 
 
 def build_demo_parser() -> argparse.ArgumentParser:
-    """Return what reads the command line of the demo."""
+    """Return the parser of the demo's command line."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description=DESCRIPTION)
     parser.add_argument("--port", type=int, help=f"instead of {USUAL_PORT}")
     parser.add_argument(
         "--keep-data",
         type=_absolute_path,
         metavar="DIR",
-        help="keep chats and settings there; a second start goes on with them",
+        help="keep chats and settings there, for the next start",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="have one chat of two turns, say what was replayed, and exit 0 or 1",
+        help="run one chat of two turns, print what was replayed, and exit with 0 or 1",
     )
     parser.add_argument(
         "--tour",
         action="store_true",
-        help="send ten words into a chat, one after the other, and leave it there",
+        help="send ten prompts to a chat, one after another, and leave it there",
     )
     parser.add_argument(
         "--agent",

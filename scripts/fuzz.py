@@ -94,7 +94,7 @@ class FuzzedChat:
         host.chats.rows[self._id] = Row("user-1", {"title": "Fuzz"})
         self._model = self._random.choice(MODELS)
         self._messages: list[Json] = []
-        self._ran: list[str] = []
+        self._tool_runs: list[str] = []
         self._pipe = built.Pipe()
         self._pipe.valves = built.Pipe.Valves(
             BASE_URL=simulator.base_url,
@@ -122,20 +122,20 @@ class FuzzedChat:
     async def _take_turn(self, turn: int) -> None:
         scenario = self._random.choice(SCENARIOS)
         self._add_fault(turn)
-        given = json.dumps({"city": f"City-{turn}"})
-        text = f"sim:{scenario} Question {turn}? {given}"
+        arguments = json.dumps({"city": f"City-{turn}"})
+        text = f"sim:{scenario} Question {turn}? {arguments}"
         self._messages.append({"role": "user", "content": text})
-        sent_before = len(self._posted())
-        runs_before = len(self._ran)
+        sent_before = len(self._post_requests())
+        runs_before = len(self._tool_runs)
         chunks = await self._ask(turn)
-        sent = self._posted()[sent_before:]
+        sent = self._post_requests()[sent_before:]
         self._count(sent)
-        problems = find_problems(chunks, sent, len(self._ran) - runs_before)
+        problems = find_problems(chunks, sent, len(self._tool_runs) - runs_before)
         self.report.problems += [f"turn {turn}: {problem}" for problem in problems]
         done = [c["item"] for c in chunks if c.get("type", "").endswith("item.done")]
         self._messages += convert_output(done)
 
-    def _posted(self) -> list[RecordedRequest]:
+    def _post_requests(self) -> list[RecordedRequest]:
         return [r for r in self._simulator.requests if r.method == "POST"]
 
     def _count(self, sent: Sequence[RecordedRequest]) -> None:
@@ -168,7 +168,7 @@ class FuzzedChat:
 
     def _make_tool(self, name: str) -> Json:
         def run(city: str) -> str:
-            self._ran.append(f"{name} {city} {len(self._ran)}")
+            self._tool_runs.append(f"{name} {city} {len(self._tool_runs)}")
             return f"Rain in {city}, says {name}."
 
         spec = describe_tool(name)["function"]
@@ -176,7 +176,9 @@ class FuzzedChat:
 
     def _add_fault(self, turn: int) -> None:
         """Refuse something that the chat's last request held, or will hold."""
-        answered = [request for request in self._posted() if is_answered(request)]
+        answered = [
+            request for request in self._post_requests() if is_answered(request)
+        ]
         if not answered:
             return
         if self._random.random() < FAILED_START_PROBABILITY:
@@ -269,9 +271,10 @@ def is_answered(request: RecordedRequest) -> bool:
 
 
 def describe_fault(fault: RefusedPart | FailedStart) -> str:
-    """Return what was asked for on one line."""
-    given = {name: value for name, value in vars(fault).items() if value}
-    texts = (f"{name}={str(value)[:40]}" for name, value in given.items())
+    """Return a fault with its fields on one line."""
+    texts = [
+        f"{name}={str(value)[:40]}" for name, value in vars(fault).items() if value
+    ]
     return f"{type(fault).__name__} {' '.join(texts)}"
 
 
@@ -349,7 +352,7 @@ def _tool_message(item: Json) -> Json:
 async def run_chats(
     numbers: Iterable[int], built: ModuleType, at_once: int = 8
 ) -> list[ChatReport]:
-    """Let chats happen, some at once, each with a simulator that no other uses."""
+    """Run chats, some at the same time, each with a simulator of its own."""
     reports: list[ChatReport] = []
     waiting = iter(numbers)
 
@@ -367,7 +370,7 @@ async def run_chats(
 
 
 def write_figures(reports: Sequence[ChatReport]) -> str:
-    """Return what is to be known of all chats."""
+    """Return the chats with problems, and the figures of all chats."""
     lines: list[str] = []
     stuck = [report for report in reports if report.problems]
     for report in stuck:
@@ -378,11 +381,11 @@ def write_figures(reports: Sequence[ChatReport]) -> str:
         f"{len(reports)} chats, {requests} requests, {len(stuck)} with problems"
     )
     extras = [report.extra for report in reports if not report.problems]
-    healed = [extra for extra in extras if extra]
-    mean = fmean(healed) if healed else 0
-    most = max(healed, default=0)
+    repaired = [extra for extra in extras if extra]
+    mean = fmean(repaired) if repaired else 0
+    most = max(repaired, default=0)
     lines.append(
-        f"{len(healed)} healed, {mean:.2f} extra requests each, {most} at most"
+        f"{len(repaired)} repaired, {mean:.2f} extra requests each, {most} at most"
     )
     return "\n".join(lines)
 
@@ -393,10 +396,10 @@ def main() -> int:
     parser.add_argument("--chats", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first chat")
     parser.add_argument("--pipe", type=Path, default=BUILT, help="the built file")
-    given = parser.parse_args()
-    logging.disable(logging.CRITICAL if given.chats > 1 else logging.NOTSET)
-    numbers = range(given.first, given.first + given.chats)
-    reports = asyncio.run(run_chats(numbers, load_pipe(given.pipe)))
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL if options.chats > 1 else logging.NOTSET)
+    numbers = range(options.first, options.first + options.chats)
+    reports = asyncio.run(run_chats(numbers, load_pipe(options.pipe)))
     print(write_figures(reports))
     return 1 if any(report.problems for report in reports) else 0
 

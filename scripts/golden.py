@@ -1,13 +1,13 @@
 """Show that a change of the code changes nothing that a host, a user or the API sees.
 
-python scripts/golden.py --write DIR       what all cases come to now
-python scripts/golden.py --compare DIR     how that differs; exit 1 if it does
+python scripts/golden.py --write DIR       writes the outcome of every case
+python scripts/golden.py --compare DIR     prints what differs from it; exit 1 if so
 
 Each case is a chat of two turns or more with the built pipe, in the stand-in of Open
 WebUI, or with the built pipeline: all transcripts of tests/streams, and chats with the
-simulator. Written down are the requests that arrive at the server, all that is yielded
-or returned, and what the chat stores. `--pipe` and `--pipeline` name the built files of
-another revision.
+simulator. An outcome has the requests that arrive at the server, everything that is
+yielded or returned, and what the chat stores. `--pipe` and `--pipeline` name the built
+files of another revision.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def read_arguments() -> argparse.Namespace:
 
 
 def run_cases(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return what each case came to, by its name."""
+    """Return the outcome of each case, by its name."""
     with (
         tempfile.TemporaryDirectory() as home,
         run_host_functions(Path(home)) as functions,

@@ -1,8 +1,8 @@
-"""Try what the project assumes of the Responses API against the real one.
+"""Check the project's assumptions about the Responses API against the real one.
 
-It takes the key from OPENAI_API_KEY, says what it will cost at most, asks, and writes a
-report that can be attached to an issue: no key, no id of an account, no answer of a
-model is in it.
+It takes the key from OPENAI_API_KEY, prints the maximum cost, asks, and writes a report
+that can be attached to an issue: it contains no key, no id of an account and no answer
+of a model.
 """
 
 import argparse
@@ -48,7 +48,7 @@ HOSTED_CALLS = ("web_search_call", "code_interpreter_call")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came back for one request."""
+    """The answer to one request."""
 
     status: int = 0
     param: str | None = None
@@ -69,7 +69,7 @@ class Result:
 
 
 def make_bare(items: Sequence[Item]) -> list[Item]:
-    """Send back what came, without ids and states."""
+    """Return items without their ids and states."""
     return [
         {name: value for name, value in item.items() if name not in ("id", "status")}
         for item in items
@@ -77,20 +77,20 @@ def make_bare(items: Sequence[Item]) -> list[Item]:
 
 
 def keep_messages(items: Sequence[Item]) -> list[Item]:
-    """Send back messages with their ids, without the reasoning in front of them."""
+    """Return messages with their ids, without the reasoning before them."""
     return [dict(item) for item in items if item["type"] == "message"]
 
 
 def keep_reasoning(items: Sequence[Item]) -> list[Item]:
-    """Send back reasoning with its id, without what it led to."""
-    kept = [dict(item) for item in items if item["type"] == "reasoning"]
-    for item in kept:
+    """Return reasoning with its id, without what it led to."""
+    reasoning = [dict(item) for item in items if item["type"] == "reasoning"]
+    for item in reasoning:
         item.pop("status", None)
-    return kept
+    return reasoning
 
 
 def break_content(items: Sequence[Item]) -> list[Item]:
-    """Send back reasoning with one changed character."""
+    """Return items whose encrypted content has one changed character."""
     sent = make_bare(items)
     for item in sent:
         content = item.get("encrypted_content")
@@ -102,17 +102,17 @@ def break_content(items: Sequence[Item]) -> list[Item]:
 
 
 def keep_hosted_ids(items: Sequence[Item]) -> list[Item]:
-    """Send hosted calls back as they came, all else without ids."""
+    """Return hosted calls as they are, other items without their ids."""
     sent: list[Item] = []
     for item in items:
         if item["type"] not in HOSTED_CALLS:
             sent += make_bare([item])
             continue
-        kept = dict(item)
-        if isinstance(kept.get("action"), dict):
-            action = kept["action"].items()
-            kept["action"] = {n: v for n, v in action if n != "sources" and v}
-        sent.append(kept)
+        call = dict(item)
+        if isinstance(call.get("action"), dict):
+            action = call["action"].items()
+            call["action"] = {n: v for n, v in action if n != "sources" and v}
+        sent.append(call)
     return sent
 
 
@@ -126,14 +126,14 @@ EDITS: Mapping[str, Callable[[Sequence[Item]], list[Item]]] = {
 
 
 def build_body(case: Case, given: Mapping[str, Any]) -> Item:
-    """Return a whole body; without more it costs sixteen tokens at most."""
+    """Return a whole body; unless a case changes that, the answer has 16 tokens at most."""
     body = {"model": case.model, "input": "Say yes.", "store": False}
     limits = {"max_output_tokens": 16, "reasoning": {"effort": "none"}}
     return {**body, **limits, **given}
 
 
 def estimate_dollars(case: Case) -> float:
-    """Return what a case costs at most, if the API takes what it should refuse."""
+    """Return the maximum cost of a case, if the API accepts what it should refuse."""
     if case.untried:
         return 0.0
     price_in, price_out = PRICES.get(case.model, HIGHEST_PRICE)
@@ -148,7 +148,7 @@ def estimate_dollars(case: Case) -> float:
 
 
 def _ignore_result(_result: Result) -> None:
-    """Do nothing: nobody watches the cases while they run."""
+    """Do nothing with the result of a case."""
 
 
 async def run_cases(
@@ -160,7 +160,7 @@ async def run_cases(
     all_of_them: bool = False,
     on_result: Callable[[Result], object] = _ignore_result,
 ) -> list[Result]:
-    """Try cases one after the other until the estimated cost reaches the limit."""
+    """Try the cases one after the other until the estimated cost reaches the limit."""
     results: list[Result] = []
     spent = 0.0
     timeout = aiohttp.ClientTimeout(total=300)
@@ -207,7 +207,7 @@ async def _post(
 
 
 def read_outcome(status: int, text: str) -> Outcome:
-    """Read an answer: an object, an error body or a stream."""
+    """Return the outcome of an answer: an object, an error body or a stream."""
     lines = [line[5:] for line in text.splitlines() if line.startswith("data:")]
     events = [json.loads(line) for line in lines if line.strip().startswith("{")]
     last = events[-1] if events else json.loads(text)
@@ -225,7 +225,7 @@ def read_outcome(status: int, text: str) -> Outcome:
 
 
 def judge(case: Case, outcome: Outcome) -> Result:
-    """Compare what came with what was assumed."""
+    """Compare the outcome with the assumption."""
     is_refusal = outcome.status in (401, 403, 429) and outcome.status != case.status
     unavailable = is_refusal or outcome.status >= 500
     missing = outcome.code == "model_not_found" != case.code
@@ -250,7 +250,7 @@ def _show(outcome: Outcome) -> str:
 
 
 def redact(text: str) -> str:
-    """Return a server's words on one line, without keys, ids and encrypted content."""
+    """Return a server's message on one line, without keys, ids and encrypted content."""
     line = " ".join(SECRETS.sub("…", text).split())
     return line.replace("|", "/")[:MAX_MESSAGE_CHARACTERS]
 
@@ -282,7 +282,7 @@ def write_report(results: Sequence[Result], base_url: str) -> str:
 
 
 def _by_need_of_reading(result: Result) -> int:
-    """Return the place of a result in the report: what differs comes first."""
+    """Return the order of results in the report: differences come first."""
     return (DIFFERS, UNTRIED, HELD).index(result.verdict)
 
 

@@ -47,7 +47,7 @@ Json = dict[str, Any]
 
 
 def find_python() -> str:
-    """Return a Python that gpt-oss's server takes, "" for none."""
+    """Return a Python that gpt-oss's server accepts; empty if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     built_here = [str(path) for path in pyenv.glob("versions/3.1[23].*/bin/python3")]
     for python in ("python3.12", "python3.13", *sorted(built_here), "python3"):
@@ -72,20 +72,20 @@ OTHERS = Environment(
 MODES = ("auto", "strict", "openai")
 START_SECONDS = 120
 KEY = f"sk-{secrets.token_hex(16)}"
-"""What LiteLLM asks for; it does not start without one."""
+"""The key of LiteLLM, which does not start without one."""
 VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
-"""The file of LiteLLM that holds the vocabulary o200k_base."""
+"""The file of LiteLLM that contains the vocabulary o200k_base."""
 
 
 @dataclass
 class Served:
-    """A server that runs: its address, and its models by what they are for."""
+    """A running server: its address, its model, and one that it does not have."""
 
     url: str
     model: str
     missing: str = ""
     refused: Json = field(default_factory=dict)
-    """Parameters that the server refuses, and that the pipe shall do without."""
+    """Parameters that the server refuses, and that the pipe has to leave out."""
 
 
 @dataclass
@@ -96,16 +96,16 @@ class Chat:
     model: str
     host: StandInHost
     messages: list[Json] = field(default_factory=list)
-    ran: int = 0
+    tool_runs: int = 0
     turns: int = 0
 
     async def ask(self, text: str, **body: Any) -> list[Json]:
-        """Say something; return the chunks of the answer."""
+        """Send a question; return the chunks of the answer."""
         self.messages.append({"role": "user", "content": text})
         return await self.answer(**body)
 
     async def answer(self, *, model: str = "", **body: Any) -> list[Json]:
-        """Let the model answer the last message, for the first time or again."""
+        """Let the model answer the last message, perhaps once more."""
         self.turns += 1
         self.host.chats.rows["chat-1"] = Row("user-1", {"title": "Others"})
         ids = {"chat_id": "chat-1", "message_id": f"m-{self.turns}", "session_id": "s"}
@@ -128,7 +128,7 @@ class Chat:
         return [chunk async for chunk in answer]
 
     def _run(self, city: str) -> str:
-        self.ran += 1
+        self.tool_runs += 1
         return f"Rain in {city}."
 
     def keep(self, chunks: Sequence[Json]) -> None:
@@ -144,7 +144,7 @@ def shown_text(chunks: Sequence[Json]) -> str:
 
 
 def error_of(chunks: Sequence[Json]) -> str:
-    """Return the sentence of an answer that failed."""
+    """Return the error message of an answer; empty if it did not fail."""
     return " ".join(c["error"]["message"] for c in chunks if "error" in c)
 
 
@@ -162,32 +162,32 @@ async def try_server(
     first = await chat.ask("What are two and two?")
     expect("chat", (error_of(first), shown_text(first).count("are 4.")), ("", 1))
     chat.keep(first)
-    asked = await chat.ask("How is the weather?")
-    expect("tool", (error_of(asked), chat.ran), ("", 1))
-    expect("text after it", shown_text(asked).count("It said: Rain in Zürich."), 1)
-    again = await chat.answer()
-    expect("again", (error_of(again), chat.ran), ("", 2))
-    expect("text of it", shown_text(again).count("It said: Rain in Zürich."), 1)
-    chat.keep(again)
-    before = len(relay.exchanges)
+    weather = await chat.ask("How is the weather?")
+    expect("tool", (error_of(weather), chat.tool_runs), ("", 1))
+    expect("text after it", shown_text(weather).count("It said: Rain in Zürich."), 1)
+    repeated = await chat.answer()
+    expect("repeated", (error_of(repeated), chat.tool_runs), ("", 2))
+    expect("text of it", shown_text(repeated).count("It said: Rain in Zürich."), 1)
+    chat.keep(repeated)
+    sent_before = len(relay.exchanges)
     last = await chat.ask("And two and two?")
     expect("after it", (error_of(last), shown_text(last).count("are 4.")), ("", 1))
-    expect("requests of it", len(relay.exchanges) - before, 1)
+    expect("requests of it", len(relay.exchanges) - sent_before, 1)
     chat.keep(last)
     for name, value in served.refused.items():
-        healed = await chat.ask("And again?", **{name: value})
-        answers = shown_text(healed).count("are 4.")
-        expect(f"without {name}", (error_of(healed), answers), ("", 1))
-        chat.keep(healed)
+        repaired = await chat.ask("And again?", **{name: value})
+        answers = shown_text(repaired).count("are 4.")
+        expect(f"without {name}", (error_of(repaired), answers), ("", 1))
+        chat.keep(repaired)
     if served.missing:
-        sentence = error_of(await chat.ask("Hello?", model=served.missing))
-        named = served.missing in sentence and "does not exist" in sentence
-        expect(f"a missing model ({sentence!r})", named, True)
+        message = error_of(await chat.ask("Hello?", model=served.missing))
+        names_model = served.missing in message and "does not exist" in message
+        expect(f"a missing model ({message!r})", names_model, True)
     return problems
 
 
 def make_pipe(built: ModuleType, url: str, served: Served, mode: str) -> Any:
-    """Return a pipe that has this server, in this mode."""
+    """Return a pipe that uses this server in this mode."""
     pipe = built.Pipe()
     models = served.model
     if served.missing:
@@ -207,7 +207,7 @@ def free_port() -> int:
 
 @contextlib.asynccontextmanager
 async def serve_here(handler: Any) -> AsyncIterator[str]:
-    """Serve a handler in this process; its address without a path."""
+    """Serve a handler in this process; give its address without a path."""
     app = web.Application(client_max_size=2**26)
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app)
@@ -224,7 +224,7 @@ async def serve_here(handler: Any) -> AsyncIterator[str]:
 async def run_server(
     command: Sequence[str], port: int, environment: Json, log: Path
 ) -> AsyncIterator[str]:
-    """Run a server until the block ends; its address without a path."""
+    """Run a server until the block ends; give its address without a path."""
     with log.open("wb") as written:
         process = await asyncio.create_subprocess_exec(
             *command, env=os.environ | environment, stdout=written, stderr=written
@@ -239,7 +239,7 @@ async def run_server(
 
 
 async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> None:
-    """Wait until a server answers; raises RuntimeError with its last words."""
+    """Wait until a server answers; raise RuntimeError with the end of its log."""
     async with aiohttp.ClientSession() as session:
         for _ in range(START_SECONDS * 2):
             with contextlib.suppress(aiohttp.ClientError):
@@ -248,8 +248,8 @@ async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> 
             if process.returncode is not None:
                 break
             await asyncio.sleep(0.5)
-    words = await asyncio.to_thread(log.read_text)
-    raise RuntimeError(f"The server did not start: {words[-800:]}")
+    log_text = await asyncio.to_thread(log.read_text)
+    raise RuntimeError(f"The server did not start: {log_text[-800:]}")
 
 
 @contextlib.asynccontextmanager
@@ -273,7 +273,7 @@ async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
 
 @contextlib.asynccontextmanager
 async def serve_litellm(folder: Path) -> AsyncIterator[list[Served]]:
-    """Run LiteLLM's proxy before a server of Chat Completions."""
+    """Run LiteLLM's proxy in front of a server of Chat Completions."""
     async with serve_here(complete_chat) as stub:
         target = {"api_base": f"{stub}/v1", "api_key": "none"}
         models = [
@@ -338,19 +338,19 @@ async def try_mode(
 
 
 def report(name: str, mode: str, relay: Relay, problems: Sequence[str]) -> None:
-    """Print what came of one server in one mode."""
+    """Print the result of one server in one mode."""
     refused = [exchange for exchange in relay.exchanges if exchange.status != 200]
     count = f"{len(relay.exchanges)} requests, {len(refused)} refused"
     print(f"{name}, {mode}: {count}, {'FAILED' if problems else 'ok'}")
     for exchange in refused:
-        words = exchange.answer[:300].decode("utf-8", "replace")
-        print(f"    {exchange.status} {words}")
+        beginning = exchange.answer[:300].decode("utf-8", "replace")
+        print(f"    {exchange.status} {beginning}")
     for problem in problems:
         print(f"    {problem}")
 
 
 def save_streams(relay: Relay, folder: Path, name: str) -> None:
-    """Keep what was sent and what came, numbered."""
+    """Write the bodies and the answers of all requests to numbered files."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, exchange in enumerate(relay.exchanges, 1):
         stem = f"{name}.{number}"
@@ -367,13 +367,13 @@ def main() -> int:
     )
     parser.add_argument("--only", choices=SERVERS, help="one server")
     parser.add_argument("--save", type=Path, metavar="FOLDER")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if not OTHERS.is_current():
         print("130 packages (800 MB on the disk) go from PyPI to .venv/hosts/others.")
         OTHERS.make_current(None)
     logging.disable(logging.CRITICAL)
-    names = [given.only] if given.only else list(SERVERS)
-    return 1 if asyncio.run(try_all(names, given.save)) else 0
+    names = [options.only] if options.only else list(SERVERS)
+    return 1 if asyncio.run(try_all(names, options.save)) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the tables of docs/ that say what the code says.
+"""Write the tables of docs/ that are made from the code.
 
 python scripts/readme.py            writes them
 python scripts/readme.py --check    writes nothing; exit status 1 names what is stale
@@ -33,7 +33,7 @@ from strategies.parameters import StrategySettings  # noqa: E402
 from toolbox.sandbox.options import SandboxOptions  # noqa: E402
 
 DOCS = ROOT / "docs"
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _IN_BRACKETS = ("code", "param")
 _TABLE = re.compile(
     r"(?P<begin><!-- table (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def current_pages() -> Iterator[tuple[Path, str]]:
     """Yield each page with the text that it should have.
 
-    Raises KeyError for a table that nobody makes, ValueError for one that no page shows.
+    Raises KeyError for an unknown table, ValueError for a table that no page shows.
     """
     made = tables()
     pages = {page: page.read_text("utf-8") for page in sorted(DOCS.glob("*.md"))}
@@ -103,9 +103,9 @@ def with_tables(text: str, made: Mapping[str, str]) -> str:
 
 
 def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
-    """Return a row for each setting: its name, its default, what the page says of it.
+    """Return a row for each setting: its name, its default, its description.
 
-    `heading` stands above the names.
+    `heading` is the heading of the names.
     """
     rows = (
         (f"`{name}`", shown_default(field), shown_description(field))
@@ -129,11 +129,11 @@ def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def shown_cause(kind: str, code: str) -> str:
-    """Return an ending with the API's word for it, or the status of its answer."""
+    """Return an ending with the API's code for it, or the status of its answer."""
     if not code:
-        words = kind.replace("_", " ")
+        ending = kind.replace("_", " ")
         has_codes = kind in ("incomplete", "failed", "refused")
-        return f"{words}, all others" if has_codes else words
+        return f"{ending}, all others" if has_codes else ending
     if not code.isdecimal():
         return f"{kind} `{code}`"
     is_class = len(code) == 1  # 5 stands for 500 to 599
@@ -141,8 +141,8 @@ def shown_cause(kind: str, code: str) -> str:
 
 
 def shown_sentence(sentence: str) -> str:
-    """Return a sentence with dots where the words of one answer stand."""
-    return _PLACE.sub(_dots, sentence)
+    """Return a sentence with dots in place of its placeholders."""
+    return _PLACEHOLDER.sub(_dots, sentence)
 
 
 def _dots(match: re.Match[str]) -> str:
@@ -150,7 +150,7 @@ def _dots(match: re.Match[str]) -> str:
 
 
 def shown_description(field: FieldInfo) -> str:
-    """Return what the page says, without the default, which has its own column."""
+    """Return the description without the default, which has its own column."""
     before_default, _, _ = (field.description or "").partition(" Default: ")
     return before_default
 

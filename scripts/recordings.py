@@ -7,9 +7,9 @@
 Each recorded stream is replayed whole and in pieces through the decoder. Streams and
 JSON answers are replayed through the built pipe, to a page and to a plain client. Text,
 reasoning, calls, sources, usage and ending have to be those of the recording's own final
-object, and what grew in front of a person has to be what ended. Each recorded request is
-given to the simulator's rules: what was accepted has to be accepted, what was refused
-has to be refused with the same status, code and param.
+object, and the deltas have to add up to the finished items. The simulator checks each
+recorded request: it has to accept what was accepted, and to refuse what was refused with
+the same status, code and param.
 
 Differences whose reason is known (`recorded/explained.py`) are counted apart.
 
@@ -38,7 +38,7 @@ MAX_SHOWN_CHARACTERS = 600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare what is asked for; 1 if something differs without an explanation."""
+    """Compare; return 1 if a difference has no explanation."""
     parser = argparse.ArgumentParser(description="Run against recorded exchanges.")
     parser.add_argument("--only", choices=["streams", "pipe", "requests"])
     parser.add_argument("--show", default="", help="a group, with all of its rows")

@@ -60,7 +60,7 @@ AGENT_SETTINGS = {
 there."""
 # Neither titles nor follow-ups: the simulator makes them up.
 PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
-# Pillow belongs to Open WebUI; flat pages need no more colours than a palette has.
+# Pillow belongs to Open WebUI; flat pages need no more colors than a palette has.
 PALETTE = """\
 import sys
 from PIL import Image

@@ -14,35 +14,37 @@ QUESTIONS = (
     "What does the ball cost? Think it through.",
     "And if both cost 1.30 together?",
 )
-KEPT_UNDER = "openai_responses_pipe"
+RECORD_PREFIX = "openai_responses_pipe"
 TURN_SECONDS = 300
 
 
 async def check_two_turns(user: User, model: str, simulator: Simulator | None) -> int:
-    """Ask twice, print what was replayed; 0 if the reasoning was, else 1."""
+    """Ask twice, print what was replayed; return 0 if the reasoning was, else 1."""
     if simulator:
-        simulator.forget()  # what another model was asked before
+        simulator.forget()  # the requests of a check with another model
     async with Tab(user) as tab:
         print(f"\nTwo turns with {model}, streamed:")
         first = await tab.send(model, QUESTIONS[0], seconds=TURN_SECONDS)
-        before = len(simulator.requests) if simulator else 0
+        first_count = len(simulator.requests) if simulator else 0
         second = await tab.send(
             model, QUESTIONS[1], chat_id=first.chat_id, seconds=TURN_SECONDS
         )
-        kept = await kept_reasoning(tab, first)
-    fine = [answered(1, first), answered(2, second)]
-    print(f"  the chat keeps {len(kept)} reasoning item(s) of turn 1")
+        stored = await stored_reasoning(tab, first)
+    results = [report_turn(1, first), report_turn(2, second)]
+    print(f"  the chat keeps {len(stored)} reasoning item(s) of turn 1")
     if simulator:
-        fine.append(was_replayed(simulator.requests, before))
+        first_requests = simulator.requests[:first_count]
+        second_requests = simulator.requests[first_count:]
+        results.append(report_replay(first_requests, second_requests))
     else:
-        fine.append(bool(kept))
+        results.append(bool(stored))
         print("  what turn 2 sent cannot be seen from here; OpenAI accepted it")
-    print("Replayed." if all(fine) else "NOT replayed.")
-    return 0 if all(fine) else 1
+    print("Replayed." if all(results) else "NOT replayed.")
+    return 0 if all(results) else 1
 
 
-def answered(number: int, turn: Turn) -> bool:
-    """Say how a turn went."""
+def report_turn(number: int, turn: Turn) -> bool:
+    """Print how a turn ended; return whether it was answered."""
     if turn.error:
         print(f"  turn {number} failed: {turn.error}")
     else:
@@ -50,45 +52,49 @@ def answered(number: int, turn: Turn) -> bool:
     return bool(turn.text) and not turn.error
 
 
-async def kept_reasoning(tab: Tab, turn: Turn) -> list[str]:
-    """The encrypted content that the stored chat holds of one answer."""
+async def stored_reasoning(tab: Tab, turn: Turn) -> list[str]:
+    """Return the encrypted contents that the stored chat has of an answer."""
     chat = await tab.user.chat(turn.chat_id)
-    records = [
-        value for key, value in chat.items() if key == f"{KEPT_UNDER}:{turn.message_id}"
-    ]
+    record = chat.get(f"{RECORD_PREFIX}:{turn.message_id}")
     answer = chat["history"]["messages"][turn.message_id]
-    return list(encrypted([*records, answer.get("output")]))
+    return list(encrypted_contents([record, answer.get("output")]))
 
 
-def encrypted(stored: Any) -> Iterator[str]:
-    """Every encrypted content within a JSON value, in its order."""
-    if isinstance(stored, dict):
-        content = stored.get("encrypted_content")
+def encrypted_contents(value: Any) -> Iterator[str]:
+    """Yield every encrypted content in a JSON value, in its order."""
+    if isinstance(value, list):
+        for element in value:
+            yield from encrypted_contents(element)
+    elif isinstance(value, dict):
+        content = value.get("encrypted_content")
         if content:
             yield content
-        if stored.get("type") == "reasoning.encrypted":  # as the agents keep it
-            yield str(stored.get("data"))
-        for value in stored.values():
-            yield from encrypted(value)
-    elif isinstance(stored, list):
-        for value in stored:
-            yield from encrypted(value)
+        if value.get("type") == "reasoning.encrypted":  # as the agents store it
+            yield str(value.get("data"))
+        for field in value.values():
+            yield from encrypted_contents(field)
 
 
-def was_replayed(requests: Sequence[RecordedRequest], before: int) -> bool:
-    """Say which reasoning turn 2 sent; `before` it there were turn 1's requests."""
-    if before == len(requests):
+def report_replay(
+    first_requests: Sequence[RecordedRequest],
+    second_requests: Sequence[RecordedRequest],
+) -> bool:
+    """Print which reasoning turn 2 sent; return whether it was all that turn 1 got."""
+    if not second_requests:
         print("  turn 2 sent nothing")
         return False
-    minted = list(encrypted([request.response for request in requests[:before]]))
-    sent = list(itertools.takewhile(is_no_answer, requests[before].body["input"]))
-    carried = list(encrypted(sent))
-    same = bool(minted) and carried == minted
-    print(f"  turn 2 sent {len(carried)} reasoning item(s) before turn 1's answer")
-    print(f"  encrypted_content {'is' if same else 'is NOT'} turn 1's, byte for byte")
-    return same
+    responses = [request.response for request in first_requests]
+    received = list(encrypted_contents(responses))
+    items = second_requests[0].body["input"]
+    before_answer = list(itertools.takewhile(_is_before_answer, items))
+    replayed = list(encrypted_contents(before_answer))
+    is_same = bool(received) and replayed == received
+    print(f"  turn 2 sent {len(replayed)} reasoning item(s) before turn 1's answer")
+    verb = "is" if is_same else "is NOT"
+    print(f"  encrypted_content {verb} turn 1's, byte for byte")
+    return is_same
 
 
-def is_no_answer(item: Json) -> bool:
-    """Whether an input item is something else than an assistant's message."""
+def _is_before_answer(item: Json) -> bool:
+    """Tell whether an input item is no message of the assistant."""
     return item.get("role") != "assistant"

@@ -51,8 +51,12 @@ def _described(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a text on one line, in which a run of one character is a number."""
-    shorter = _RUN.sub(lambda run: f"{run[1]}*{len(run[0])}", value)
+    """Return a text on one line, in which a run of one character is a number.
+
+    Half a character has an escape: the processes of pytest-xdist cannot exchange it.
+    """
+    encodable = value.encode("utf-8", "backslashreplace").decode()
+    shorter = _RUN.sub(lambda run: f"{run[1]}*{len(run[0])}", encodable)
     return " ".join(shorter.split())
 
 

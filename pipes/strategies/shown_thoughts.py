@@ -25,7 +25,12 @@ from openai_responses.loop.events import ResponseDone, RunDone
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import AnswerEvent, CitedEvent
 from strategies.shown_parts import ShownPart, announcement
-from strategies.think_tags import TextSpan, ThinkTagParser, parse_spans
+from strategies.think_tags import (
+    TextSpan,
+    ThinkTagParser,
+    answer_text,
+    parse_spans,
+)
 
 _READ_KINDS = ("text", "refusal", "summary", "reasoning")
 """The kinds of deltas that people read."""
@@ -118,7 +123,7 @@ class ShownThoughts:
         if not message.has_text and message_text(event.item):
             # Whoever records the message does it at its first text.
             yield TextDelta(event.output_index, "text", 0, "")
-        yield event._replace(shown=_answer_text(event.shown))
+        yield event._replace(shown=answer_text(event.shown))
 
     def _end_response(self) -> Iterator[CitedEvent]:
         """Yield what is left of messages that were interrupted."""
@@ -222,16 +227,6 @@ def _end_thought(message: _GrowingMessage) -> Iterator[CitedEvent]:
         message.thought = None
 
 
-def _answer_text(text: str) -> str:
-    """Return a text without its thoughts."""
-    if "<" not in text:
-        return text
-    spans = parse_spans(text)
-    if not any(span.is_thought for span in spans):
-        return text
-    return "".join(span.text for span in spans if not span.is_thought).lstrip()
-
-
 def _thought_items(item: Item) -> Iterator[Item]:
     """Yield the thoughts of a message, as one reasoning item."""
     if not _has_tags(item):
@@ -259,7 +254,7 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = {**part, "text": _answer_text(text)} if text else part
+    answer = {**part, "text": answer_text(text)} if text else part
     annotations = content_parts(part.get("annotations"))
     if not annotations:
         return answer
@@ -269,7 +264,7 @@ def _answer_part(part: Item) -> Item:
 def _moved(annotation: Item, text: str) -> Item:
     """Return an annotation of a text at its place in the answer."""
     places = {
-        name: len(_answer_text(text[: annotation[name]]))
+        name: len(answer_text(text[: annotation[name]]))
         for name in ("start_index", "end_index")
         if isinstance(annotation.get(name), int)
     }

@@ -69,3 +69,11 @@ def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
 def parse_spans(text: str) -> list[TextSpan]:
     """Return the spans of a whole text."""
     return ThinkTagParser().feed(text, at_end=True)
+
+
+def answer_text(text: str) -> str:
+    """Return a text without its thoughts; blank lines behind one are no part of it."""
+    spans = parse_spans(text)
+    if not any(span.is_thought for span in spans):
+        return text
+    return "".join(span.text for span in spans if not span.is_thought).lstrip()

@@ -38,7 +38,12 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from strategies.shown_parts import ShownPart, announcement
-from strategies.think_tags import TextSpan, ThinkTagParser, parse_spans
+from strategies.think_tags import (
+    TextSpan,
+    ThinkTagParser,
+    answer_text,
+    parse_spans,
+)
 
 
 class _MessageParts:
@@ -282,5 +287,4 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def _answer_text(message: Item) -> str:
     """Return the text of a message without its thoughts."""
-    spans = parse_spans(message_text(message))
-    return "".join(span.text for span in spans if not span.is_thought).strip()
+    return answer_text(message_text(message)).strip()

@@ -140,12 +140,16 @@ async def measure_agents(address: Address, count: int) -> Crowd:
     """Let so many agents work at once, after a few that do not count."""
     async with OpenWebUI() as server, Tab(server.admin) as tab:
         await install_toolkit(server.admin)
-        valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key}
-        names = f"{MODEL}, {AGENT_NAME}"
-        source = BUILT.read_text("utf-8")
-        await install_pipe(server.admin, "bench", source, {**valves, "MODEL_ID": names})
+        await install_agent(server.admin, address)
         await ask_agents(server, tab, WARM_UP_AGENTS)
         return await ask_agents(server, tab, count)
+
+
+async def install_agent(admin: User, address: Address) -> None:
+    """Install the pipe with an agent; its tools are those of the tests' toolkit."""
+    valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key}
+    valves["MODEL_ID"] = f"{MODEL}, {AGENT_NAME}"
+    await install_pipe(admin, "bench", BUILT.read_text("utf-8"), valves)
 
 
 async def ask_agents(server: OpenWebUI, tab: Tab, count: int) -> Crowd:

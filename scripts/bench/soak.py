@@ -356,25 +356,28 @@ def growth_a_minute(samples: Sequence[Sample], figure: str) -> float:
 
 def report(samples: Sequence[Sample], problems: Sequence[str]) -> int:
     """Print the growth after the warm-up, the problems and the goal."""
-    growing: list[str] = []
-    if len(samples) < MIN_SAMPLES:
-        verdict = (
-            f"fewer than {MIN_SAMPLES} samples after the warm-up: growth not judged"
-        )
+    is_judged = len(samples) >= MIN_SAMPLES
+    growing = print_growth(samples) if is_judged else []
+    if not is_judged:
+        verdict = f"fewer than {MIN_SAMPLES} samples after the warm-up, growth unknown"
+    elif growing:
+        verdict = f"grows: {', '.join(growing)}"
     else:
-        growth = {name: growth_a_minute(samples, name) for name in ALLOWED_GROWTH}
-        growing = [name for name in growth if growth[name] > ALLOWED_GROWTH[name]]
-        rows = {
-            name: [f"{samples[-1].held[name]:,.0f}", f"{growth[name]:+.2f}"]
-            for name in growth
-        }
-        print(table("After the warm-up", ("last", "growth/min"), rows))
-        verdict = f"grows: {', '.join(growing)}" if growing else "nothing grows"
+        verdict = "nothing grows"
     print(*problems, sep="\n")
     is_met = not growing and not problems
     figures = f"{verdict}; {len(problems)} problems"
     print(goal_line("flat, and every turn as planned", is_met, figures))
     return 0 if is_met else 1
+
+
+def print_growth(samples: Sequence[Sample]) -> list[str]:
+    """Print the growth of each figure; return those that grow more than allowed."""
+    growth = {name: growth_a_minute(samples, name) for name in ALLOWED_GROWTH}
+    last = samples[-1].held
+    rows = {name: [f"{last[name]:,.0f}", f"{growth[name]:+.2f}"] for name in growth}
+    print(table("After the warm-up", ("last", "growth/min"), rows))
+    return [name for name in growth if growth[name] > ALLOWED_GROWTH[name]]
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def _annotations_of(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _type_parts(annotation: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that stand for types: no values of Literal, no metadata of Annotated."""
+    """Yield the nodes that stand for types, not values of Literal or other metadata."""
     if isinstance(annotation, ast.Subscript):
         generic = _last_name(annotation.value)
         if generic == "Literal":
@@ -74,14 +74,14 @@ def _check_locals(function: Function, module: Module) -> Iterator[Refusal]:
 
 
 def _scopes_in(function: Function) -> Iterator[Scope]:
-    """The functions or classes defined directly in a function."""
+    """Return the functions and classes that are defined directly in a function."""
     return (node for node in _own_nodes(function) if isinstance(node, Scope))
 
 
 def _locals_of(function: Function) -> Iterator[str]:
     arguments = function.args
-    named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    yield from (argument.arg for argument in named)
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        yield argument.arg
     for node in _own_nodes(function):
         if isinstance(node, Scope):
             yield node.name
@@ -90,7 +90,7 @@ def _locals_of(function: Function) -> Iterator[str]:
 
 
 def _own_nodes(parent: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope itself, without what inner scopes hold."""
+    """Yield the nodes of a scope, without those of its inner scopes."""
     for node in ast.iter_child_nodes(parent):
         yield node
         if not isinstance(node, Scope | ast.Lambda):

@@ -29,7 +29,7 @@ MODULE_RULES = (
 
 
 def build(target: Target, root: Path) -> str:
-    """Return the text of a bundle; raises BundleRefused with all that stands against it.
+    """Return the text of a bundle, or raise BundleRefused with every broken rule.
 
     The sources are formatted by Black already, and what is added here is written in
     Black's form: a save in Open WebUI's editor, which runs Black, changes nothing.

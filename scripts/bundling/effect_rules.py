@@ -49,7 +49,7 @@ def _check_statement(
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at import, without docstrings, `...` or `pass`."""
+    """Yield the statements that run at import, without docstrings, `...` and `pass`."""
     for node in body:
         constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if constant or isinstance(node, ast.Pass):
@@ -60,15 +60,18 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _assigns_inside(node: ast.stmt) -> bool:
-    """Whether an attribute or an element is assigned to instead of a name."""
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+    """Tell whether a statement assigns to an attribute or an element, not to a name."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign):
+        targets = [node.target]
     parts = (part for target in targets for part in ast.walk(target))
     return any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
 
 
 def _evaluated_at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """The expressions of a statement that run at import."""
+    """Yield the expressions of a statement that run at import."""
     if isinstance(node, Function):
         parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
         parts += [default for default in node.args.kw_defaults if default]
@@ -84,7 +87,7 @@ def _evaluated_at_import(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _effect(node: ast.AST, origins: dict[str, str]) -> str:
-    """Why an expression must not be evaluated at import."""
+    """Return why an expression must not be evaluated at import; empty if it may be."""
     if isinstance(node, ast.NamedExpr):
         return "an assignment inside an expression at import"
     if isinstance(node, ast.Call):
@@ -97,7 +100,7 @@ def _effect(node: ast.AST, origins: dict[str, str]) -> str:
 
 
 def _dotted(node: ast.AST, origins: dict[str, str]) -> str:
-    """The dotted origin of a name, or nothing."""
+    """Return the dotted origin of a name; empty for other expressions."""
     if isinstance(node, ast.Attribute):
         inner = _dotted(node.value, origins)
         return f"{inner}.{node.attr}" if inner else ""

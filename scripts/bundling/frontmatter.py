@@ -13,7 +13,7 @@ KEY_LINE = re.compile(r"^\s*([a-z_]+):\s*(.*)\s*$", re.IGNORECASE)
 
 
 def split_docstring(docstring: str) -> tuple[str, str]:
-    """The key lines of an entry module's docstring; the text after them."""
+    """Return the key lines of an entry module's docstring, and the text after them."""
     keys, _, rest = docstring.strip().partition("\n\n")
     return keys, rest.strip()
 

@@ -1,8 +1,8 @@
 """Methods that a host calls in one way only.
 
 The Pipelines server calls `pipe` without awaiting it: a coroutine or an async generator
-gives an empty answer there, without a word, and a generator gives garbage where a whole
-answer is asked for. What it awaits must be a coroutine.
+gives an empty answer there, without an error, and a generator gives garbage where a
+whole answer is wanted. What it awaits must be a coroutine.
 """
 
 import ast
@@ -36,7 +36,7 @@ def _check_method(method: Function, entry: Module, target: Target) -> Iterator[R
 
 
 def _yields(method: Function) -> bool:
-    """Whether it is a generator function itself, whatever stands in inner functions."""
+    """Tell whether a method is a generator; its inner functions do not count."""
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(method))
 
 

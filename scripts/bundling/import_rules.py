@@ -1,4 +1,4 @@
-"""What a module may import, by which form."""
+"""What a module may import, and in which form."""
 
 import ast
 import sys
@@ -12,7 +12,7 @@ AnyImport = ast.Import | ast.ImportFrom
 
 
 def check_imports(module: Module, target: Target) -> Iterator[Refusal]:
-    """Refuse every import that cannot be hoisted as it stands."""
+    """Refuse every import that cannot be moved to the head of a bundle."""
     at_top = [node for node in module.tree.body if isinstance(node, AnyImport)]
     for node in ast.walk(module.tree):
         if isinstance(node, AnyImport) and node not in at_top:

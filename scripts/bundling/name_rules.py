@@ -19,14 +19,17 @@ Binding = tuple[str, str, int]  # the name, what it stands for, the line
 
 
 def check_names(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
-    """Refuse what holds across modules only as long as they are separate files."""
+    """Refuse names that mean something else once all modules are one file."""
     owners: dict[str, tuple[str, Module, int]] = {}
     for module in modules:
         for name, meaning, line in _bindings(module):
-            before, first, at = owners.setdefault(name, (meaning, module, line))
-            if before != meaning:
-                place = f"{before} in {first.name}, line {at}"
-                reason = f"the top-level name {name} is already {place}"
+            owner = owners.setdefault(name, (meaning, module, line))
+            first_meaning, first_module, first_line = owner
+            if first_meaning != meaning:
+                reason = (
+                    f"the top-level name {name} is already {first_meaning} in "
+                    f"{first_module.name}, line {first_line}"
+                )
                 yield module.refuse(line, reason)
     for module in modules:
         yield from _check_our_imports(module, modules)
@@ -42,7 +45,7 @@ def _bindings(module: Module) -> Iterator[Binding]:
 
 
 def defined_names(nodes: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """The names that these statements define, each with its line."""
+    """Yield the names that statements define, each with its line."""
     for node in nodes:
         if isinstance(node, Definition):
             yield node.name, node.lineno
@@ -60,7 +63,7 @@ def _stored(target: ast.expr) -> Iterator[tuple[str, int]]:
 
 
 def _check_our_imports(module: Module, modules: Sequence[Module]) -> Iterator[Refusal]:
-    """Each name of ours comes straight from the module that defines it."""
+    """Refuse an import of one of our names from a module that does not define it."""
     defined = {
         each.name: {name for name, _ in defined_names(each.tree.body)}
         for each in modules
@@ -73,7 +76,10 @@ def _check_our_imports(module: Module, modules: Sequence[Module]) -> Iterator[Re
 
 
 def _check_borrowed(module: Module, bundled: Collection[str]) -> Iterator[Refusal]:
-    """A builtin, or nothing, in the module would be another module's name in a bundle."""
+    """Refuse names that the module does not define, but that another one defines.
+
+    In the module such a name is a builtin or missing, in a bundle it is the other's.
+    """
     own = {name for name, _, _ in _bindings(module)}
     own.update(name for needed in module.ours for name in needed.names)
     table = symtable.symtable(module.text, module.name, "exec")
@@ -104,7 +110,7 @@ def _check_host_classes(modules: Sequence[Module], target: Target) -> Iterator[R
 
 
 def _check_entry_class(entry: Module, host_class: str) -> Iterator[Refusal]:
-    """The entry module has to define its host class once."""
+    """Refuse an entry module that does not define its host class exactly once."""
     own = [
         node
         for node in entry.tree.body

@@ -25,13 +25,13 @@ class Target:
     awaited_methods: frozenset[str] = frozenset()
 
     def path_of(self, module: str, root: Path) -> Path | None:
-        """The file of a module of ours, when there is one."""
+        """Return the file of one of our modules; None if there is none."""
         inside = Path(*module.split(".")).with_suffix(".py")
         paths = (root / folder / inside for folder in self.folders)
         return next((path for path in paths if path.is_file()), None)
 
     def inits(self, root: Path) -> Iterator[tuple[str, Path]]:
-        """The name and the file of each `__init__`, of packages and of their rooms."""
+        """Yield the name and the file of each `__init__`, of packages and their rooms."""
         for folder in self.folders:
             for package in self.packages:
                 for path in sorted((root / folder / package).rglob("__init__.py")):

@@ -107,13 +107,15 @@ CATALOG_ALIASES = {{
 
 
 def merge_facts(model: str, by_source: BySource) -> Facts:
-    """Return what the sources say about a model; raises ValueError for a fact that is
-    said twice, unknown or missing."""
+    """Return what the sources state about a model.
+
+    Raises ValueError for a fact that is stated twice, unknown or missing.
+    """
     facts: Facts = {}
     for source, stated in by_source.items():
         for fact, value in stated.items():
             if fact in facts:
-                raise ValueError(f"{model}: {fact} is said twice, again by {source}")
+                raise ValueError(f"{model}: {fact} is stated again by {source}")
             facts[fact] = value
     unknown = facts.keys() - REQUIRED_FACTS - OPTIONAL_FACTS
     missing = REQUIRED_FACTS - facts.keys()
@@ -158,8 +160,8 @@ def render_value(value: object) -> str:
     if isinstance(value, ModelPrices):
         return render_prices(value)
     if isinstance(value, tuple):
-        words = ", ".join(f'"{word}"' for word in value)
-        return f"({words},)" if len(value) == 1 else f"({words})"
+        elements = ", ".join(f'"{element}"' for element in value)
+        return f"({elements},)" if len(value) == 1 else f"({elements})"
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, float):
@@ -184,7 +186,7 @@ def render_names(entries: Mapping[str, str]) -> str:
 
 
 def render_reasons(entries: Mapping[str, Mapping[str, str]]) -> str:
-    """Return why each name leads to its model, and who says it."""
+    """Return why each name leads to its model, with the source."""
     return "\n".join(
         f"{name}: {entries[name]['why']} ({entries[name]['source']})."
         for name in sorted(entries)
@@ -197,7 +199,7 @@ def targets(entries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 def served_models(source: Mapping[str, Any]) -> Iterable[ModelFacts]:
-    """Yield the facts of all models, sorted; raises ValueError for one that is over."""
+    """Yield the facts of all models, sorted; raises ValueError for a retired one."""
     for model in sorted(source["models"]):
         facts = merge_facts(model, source["models"][model])
         if facts.get("shutdown", "9") <= source["as_of"]:

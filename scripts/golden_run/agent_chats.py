@@ -59,7 +59,7 @@ AGENT_READERS = (
 
 
 class AgentChat:
-    """One chat with an agent; `run` returns what came of it."""
+    """One chat with an agent; `run` returns its outcome."""
 
     def __init__(
         self,

@@ -53,13 +53,13 @@ def _load(path: Path, name: str, flags: int) -> ModuleType:
 
 
 class ValveReader:
-    """Makes valves of the settings of a case, for a revision that may lack some.
+    """Makes valves from the settings of a case, for a revision that may lack some.
 
     `dropped` names the settings that this revision does not know or refuses.
     """
 
     def __init__(self) -> None:
-        """Nothing is dropped yet."""
+        """Start with no dropped settings."""
         self.dropped: set[str] = set()
 
     def read(self, valves_class: Any, settings: Settings) -> Any:

@@ -171,7 +171,7 @@ _REFUSALS: Mapping[str, RefusedPart] = {
     "stream": refuse_parameter("stream"),
     "unnamed": refuse_item("reasoning", form="unnamed"),
 }
-"""What a server can refuse; each is refused in all requests that hold it."""
+"""What a server refuses in every request that contains it, by the name of the case."""
 
 
 def simulated_chats() -> Iterator[SimulatedChat]:

@@ -1,4 +1,4 @@
-"""What a chat came to, as text that is the same at every run of the same code.
+"""The outcome of a chat as text, the same at every run of the same code.
 
 Ids get numbers in the order in which they appear, so that it still shows which of them
 are the same. Deltas are joined, because they are cut by time. Times,

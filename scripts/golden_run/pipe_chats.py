@@ -77,7 +77,7 @@ class ChatPlan:
 
 
 class PipeChat:
-    """One chat; `run` returns what came of it."""
+    """One chat; `run` returns its outcome."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 that answers with transcripts and writes down what it is sent."""
+"""A server on 127.0.0.1 that answers with transcripts and records its requests."""
 
 import asyncio
 from collections.abc import Sequence
@@ -74,10 +74,10 @@ class ReplayServer:
             await self._runner.cleanup()
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
-        asked = await self._write_down(request)
+        request_body = await self._record(request)
         is_from_transcript = bool(self._bodies)
         body = self._bodies.pop(0) if is_from_transcript else self._otherwise
-        if not asked.get("stream"):
+        if not request_body.get("stream"):
             return _whole_response(body)
         stream = await self._write(request, body)
         # A run of several responses is written to the end of its last one.
@@ -87,17 +87,18 @@ class ReplayServer:
 
     async def _retrieve(self, request: web.Request) -> web.StreamResponse:
         """Give the rest of a background response."""
-        await self._write_down(request)
+        await self._record(request)
         if request.query.get("stream") == "true":
             return await self._write(request, self._resumed)
         return _whole_response(self._resumed)
 
     async def _give_file(self, request: web.Request) -> web.Response:
         """Give the same content for each file of a container."""
-        await self._write_down(request)
+        await self._record(request)
         return web.Response(body=b"golden", content_type="application/octet-stream")
 
-    async def _write_down(self, request: web.Request) -> Json:
+    async def _record(self, request: web.Request) -> Json:
+        """Add a request to `requests`; return its body."""
         headers = {}
         for name, value in request.headers.items():
             if name.lower() not in _UNINTERESTING_HEADERS:
@@ -121,7 +122,7 @@ class ReplayServer:
         return stream
 
     async def _break(self, request: web.Request) -> None:
-        """Do what the transcript's name says of the end of its connection."""
+        """End the connection as it ended in the transcript."""
         if self._name in STALLING:
             await self._is_closing.wait()
         if self._name in ABORTING and request.transport:

@@ -27,7 +27,7 @@ SPECS: tuple[Json, ...] = (
 
 
 def output_of(name: str, arguments: str) -> str:
-    """Return what a tool says of its arguments, which stand in JSON."""
+    """Return the output of a tool for its arguments, which are JSON."""
     try:
         parsed = json.loads(arguments)
     except ValueError:
@@ -36,7 +36,7 @@ def output_of(name: str, arguments: str) -> str:
 
 
 def function_tools() -> list[Json]:
-    """Return the tools as they stand in the body of a chat completion."""
+    """Return the tools as the body of a chat completion has them."""
     return [{"type": "function", "function": spec} for spec in SPECS]
 
 

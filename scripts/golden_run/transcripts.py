@@ -49,7 +49,7 @@ def read_transcripts(folder: Path) -> list[Transcript]:
 
 
 def _split_number(name: str) -> tuple[str, int]:
-    """Return the name of the run and the place of a response in it."""
+    """Return the name of the run and the number of a response in it."""
     match = _NUMBERED.match(name)
     if match is None:
         return name, 1
@@ -57,7 +57,7 @@ def _split_number(name: str) -> tuple[str, int]:
 
 
 def read_events(body: bytes) -> list[Json]:
-    """Return the events of a transcript; what is no whole JSON object is skipped."""
+    """Return the events of a transcript; what is not a whole JSON object is skipped."""
     events = []
     for block in re.split(r"\n\n|\r\n\r\n|\r\r", body.decode("utf-8", "replace")):
         lines = [_DATA_LINE.match(line) for line in re.split(r"\r\n|\n|\r", block)]

@@ -1,4 +1,4 @@
-"""What an answer says, in a form in which ours and the recording's can be compared."""
+"""The facts of an answer, in which ours and the recorded one are compared."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -50,7 +50,7 @@ def facts_of_items(
             case "reasoning":
                 summaries += [part.get("text", "") for part in _parts(item, "summary")]
             case "function_call":
-                arguments = _same_json(item.get("arguments"))
+                arguments = _normalize_json(item.get("arguments"))
                 calls.append(f"{item.get('name')}({arguments})")
             case "custom_tool_call":
                 calls.append(f"{item.get('name')}({item.get('input')})")
@@ -82,20 +82,21 @@ def differing_facts(ours: AnswerFacts, theirs: AnswerFacts) -> list[tuple[str, s
 
 
 def describe_difference(recorded: object, own: object) -> str:
-    """Return both values from shortly before the place where they part."""
+    """Return both values from shortly before their first difference."""
     theirs = repr(recorded)
     ours = repr(own)
     common = commonprefix([theirs, ours])  # noqa: RUF071 - texts, not paths
-    begin = max(0, len(common) - CONTEXT_CHARACTERS)
-    return f"recorded …{theirs[begin:]:.200}, ours …{ours[begin:]:.200}"
+    start = max(0, len(common) - CONTEXT_CHARACTERS)
+    return f"recorded …{theirs[start:]:.200}, ours …{ours[start:]:.200}"
 
 
 def _source(annotation: Mapping[str, Any]) -> str:
-    words = (annotation.get("type"), annotation.get("url"), annotation.get("file_id"))
-    return " ".join(str(word) for word in words if word)
+    """Return the type and the address or the file of a citation."""
+    fields = [annotation.get(name) for name in ("type", "url", "file_id")]
+    return " ".join(str(field) for field in fields if field)
 
 
-def _same_json(arguments: object) -> str:
+def _normalize_json(arguments: object) -> str:
     """Return arguments in one spelling: gateways write other white space."""
     try:
         return json.dumps(json.loads(str(arguments)), sort_keys=True)

@@ -1,7 +1,7 @@
-"""Why some recordings differ from what ours makes of them, and rightly so.
+"""Differences from recordings that are known and right, with their reasons.
 
-docs/reference/recordings.md has the same table for readers. What is not in it is printed
-as unexplained.
+docs/reference/recordings.md has the same table for readers. All others are printed as
+unexplained.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ class Explanation:
     """How the names of the groups begin."""
     lines: tuple[int, ...] = ()
     """The lines of the recordings that it holds for; empty for all."""
-    words: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     """How the details begin; empty for any."""
 
     def explains(self, difference: Difference) -> bool:
-        """Whether a difference has this reason."""
+        """Tell whether a difference has this reason."""
         if self.lines and difference.recording.number not in self.lines:
             return False
-        if self.words and not difference.detail.startswith(self.words):
+        if self.details and not difference.detail.startswith(self.details):
             return False
         return difference.group.startswith(self.groups)
 
@@ -44,7 +44,7 @@ EXPLANATIONS = (
             f"{ACCEPTED}None input",
             f"{ACCEPTED}previous_response_not_found previous_response_id",
         ),
-        words=("Item with id", "Previous response with id", "No tool call found for"),
+        details=("Item with id", "Previous response with id", "No tool call found for"),
     ),
     Explanation(
         "Whoever published it wrote <MASSIVE_TEXT> in place of the text.",
@@ -68,7 +68,7 @@ EXPLANATIONS = (
         (615,),
     ),
     Explanation(
-        "Summaries and commentary take turns; here they are compared one behind the "
+        "Summaries and commentary take turns; here they are compared one after the "
         "other.",
         ("pipe, plain from JSON: thoughts",),
         (581,),

@@ -37,7 +37,7 @@ WAITING_TYPES = (
     "apply_patch_call",
     "computer_call",
 )
-"""Items that somebody has to answer: a replay has nobody, so they are left out."""
+"""Items that a client has to answer; a replay has none, so such answers are left out."""
 
 
 class ReplayWay(NamedTuple):
@@ -61,9 +61,9 @@ WAYS = (
 
 
 async def replay_through_pipe(recordings: Iterable[Recording]) -> list[Difference]:
-    """Return where something else is shown than the final object says.
+    """Return where the pipe shows something else than the final object contains.
 
-    Answers that somebody has to go on with are left to the decoder.
+    Answers that wait for a client are not replayed; the decoder reads them.
     """
     logging.disable(logging.CRITICAL)
     rows = [row for row in recordings if _is_replayable(row)]
@@ -89,7 +89,7 @@ class _UpstreamRow:
     recording: Recording
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Send the recording, a stream in chunks that end inside of characters."""
+        """Send the recording; a stream in chunks that may end inside a character."""
         body = self.recording.body.encode()
         if not self.recording.is_stream:
             return web.Response(body=body, content_type="application/json")
@@ -115,8 +115,8 @@ def _is_waiting(item: Json) -> bool:
 
 async def _compare(pipe: Any, recording: Recording, way: ReplayWay) -> list[Difference]:
     assert recording.final
-    asked = await pipe.pipe(QUESTION, __user__=USER, __metadata__=way.metadata)
-    chunks = [chunk async for chunk in asked]
+    answer = await pipe.pipe(QUESTION, __user__=USER, __metadata__=way.metadata)
+    chunks = [chunk async for chunk in answer]
     expected = expected_answer(recording.final.get("output") or [], way.between)
     shown = way.read(chunks)
     rows: list[tuple[str, str]] = []

@@ -11,16 +11,16 @@ from simulator.refusals import Refusal
 
 Body = Mapping[str, Any]
 FOREIGN_CONTENT = "invalid_encrypted_content"
-"""Reasoning sealed by the real API: the simulator cannot open it, and need not."""
-LIVING_MODELS = {"o": "o3", "gpt-5": "gpt-5-mini", "gpt-4": "gpt-4.1-mini"}
-"""A model of today for one that was shut down, by how its id begins."""
+"""The refusal of reasoning that the real API encrypted: the simulator cannot read it."""
+REPLACEMENT_MODELS = {"o": "o3", "gpt-5": "gpt-5-mini", "gpt-4": "gpt-4.1-mini"}
+"""A current model for one that was shut down, by the beginning of its id."""
 
 
 def compare_requests(recordings: Iterable[Recording]) -> list[Difference]:
-    """Return where the simulator accepts or refuses what the API did not.
+    """Return where the simulator accepts what the API refused, or the reverse.
 
-    Only OpenAI's own answers count: other servers have other rules. A wrong key is no
-    matter of the body.
+    Only OpenAI's own answers count: other servers have other rules. The refusal of a
+    wrong key does not depend on the body.
     """
     differences: list[Difference] = []
     compared = 0
@@ -37,21 +37,23 @@ def compare_requests(recordings: Iterable[Recording]) -> list[Difference]:
 
 
 def _compare_further(recording: Recording, body: Body) -> Iterator[Difference]:
-    """Yield each difference; behind one that has its reason, the rest is checked, too."""
+    """Yield each difference: after one with a known reason, the rest is compared, too."""
     difference = _compare(recording, body)
     if difference is None:
         return
     yield difference
-    changed = _look_past(difference, body)
+    changed = _without_known_refusal(difference, body)
     if changed != body:
         yield from _compare_further(recording, changed)
 
 
-def _look_past(difference: Difference, body: Body) -> Body:
+def _without_known_refusal(difference: Difference, body: Body) -> Body:
     """Return a request without what the simulator refuses for a known reason."""
     if "model_not_found None" in difference.group:
-        begins = [begin for begin in LIVING_MODELS if body["model"].startswith(begin)]
-        return {**body, "model": LIVING_MODELS[begins[0]]} if begins else body
+        for prefix, model in REPLACEMENT_MODELS.items():
+            if body["model"].startswith(prefix):
+                return {**body, "model": model}
+        return body
     if "previous_response_id" in difference.group:
         return {**body, "previous_response_id": None}
     return body
@@ -77,9 +79,9 @@ def _compare(recording: Recording, body: Body) -> Difference | None:
 
 
 def _refusal_of(body: Body) -> Refusal | None:
-    asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["openai"], None, "chat")
+    origin = RequestOrigin(ACCOUNTS[KEY], PROFILES["openai"], None, "chat")
     try:
-        validate_request(body, asker)
+        validate_request(body, origin)
     except Refusal as refusal:
         return refusal
     return None

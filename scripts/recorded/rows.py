@@ -1,7 +1,7 @@
 """The file of recordings: one JSON object a line.
 
-`form` says how true the bytes are: `wire` as they came, `lines` without the bytes
-between lines, `parsed` from parsed events, `body` a parsed answer.
+`form` says how much of the bytes was kept: `wire` all, `lines` not those between the
+lines, `parsed` only the parsed events, `body` a parsed answer.
 """
 
 import gzip
@@ -53,7 +53,7 @@ class Recording:
 
     @property
     def creates_response(self) -> bool:
-        """Whether the request is a `POST /responses`, not one of its neighbours."""
+        """Whether the request is a `POST /responses`."""
         return urlsplit(self.url).path.endswith("/responses")
 
     @property
@@ -87,7 +87,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Difference:
-    """One way in which ours differs from a recording."""
+    """One difference between our answer and a recorded one."""
 
     group: str
     recording: Recording

@@ -18,12 +18,12 @@ from recorded.answers import (
 )
 from recorded.rows import EDITED_SOURCES, Difference, Recording
 
-PIECES = (0, 1, 7, 4096)
-"""Bytes of a chunk; 0 stands for the whole stream."""
+CHUNK_SIZES = (0, 1, 7, 4096)
+"""In bytes; 0 stands for the whole stream."""
 
 
 def compare_streams(recordings: Iterable[Recording]) -> list[Difference]:
-    """Return where what the decoder reads is not what the final object says."""
+    """Return where the decoder reads something else than the final object contains."""
     differences: list[Difference] = []
     compared = 0
     for recording in recordings:
@@ -31,7 +31,7 @@ def compare_streams(recordings: Iterable[Recording]) -> list[Difference]:
             continue
         compared += 1
         differences += _compare(recording)
-    print(f"streams: {compared} compared, each in {len(PIECES)} ways")
+    print(f"streams: {compared} compared, each in {len(CHUNK_SIZES)} ways")
     return differences
 
 
@@ -41,7 +41,7 @@ def _compare(recording: Recording) -> Iterator[Difference]:
     edited = recording.repository.startswith(EDITED_SOURCES)
     note = " (edited by hand?)" if edited else ""
     seen = set[AnswerFacts]()
-    for size in PIECES:
+    for size in CHUNK_SIZES:
         try:
             ours = read_stream(recording.body.encode(), size)
         except ResponsesError as error:
@@ -73,7 +73,7 @@ def read_texts(body: str, *, joins: bool) -> list[StreamEvent]:
 
 
 def read_stream(body: bytes, size: int) -> AnswerFacts:
-    """Return what ours reads in a stream that arrives in chunks of `size` bytes."""
+    """Return the facts of a stream that arrives in chunks of `size` bytes."""
     decoder = EventStreamDecoder(joins_deltas=True)
     state = ResponseState()
     step = size or len(body) or 1

@@ -1,15 +1,22 @@
-"""What the tests of the agent share."""
+"""What the tests of the agent share.
+
+The simulator, the host and HTTP are imported by the fixtures that need them: half a
+second or more, which many tests here can do without.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
 from agents.sample import SIMULATORS
-from hosts.servers.functions import HostFunctions, run_host_functions
-from openai_responses.transport.connections import Connections
-from simulator import Simulator
+
+if TYPE_CHECKING:
+    from hosts.servers.functions import HostFunctions
+    from openai_responses.transport.connections import Connections
+    from simulator import Simulator
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +32,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest_asyncio.fixture
-async def connections() -> AsyncIterator[Connections]:
+async def connections() -> AsyncIterator["Connections"]:
     """Return connections that are closed after the test."""
+    from openai_responses.transport.connections import Connections
+
     opened = Connections()
     yield opened
     await opened.close()
 
 
 @pytest_asyncio.fixture
-async def sim() -> AsyncIterator[Simulator]:
+async def sim() -> AsyncIterator["Simulator"]:
     """Return a strict server."""
+    from simulator import Simulator
+
     async with Simulator() as simulator:
         yield simulator
 
@@ -42,7 +53,9 @@ async def sim() -> AsyncIterator[Simulator]:
 @pytest.fixture(scope="session")
 def host_functions(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[HostFunctions]:
+) -> Iterator["HostFunctions"]:
     """Return the real Open WebUI's functions, in a process for all tests."""
+    from hosts.servers.functions import run_host_functions
+
     with run_host_functions(tmp_path_factory.mktemp("open-webui")) as functions:
         yield functions

@@ -13,18 +13,27 @@ from hosts.people.client import Json
 from hosts.people.tabs import PATIENCE, Tab, Turn
 from hosts.people.uploads import attach
 from hosts.people.users import EVERYBODY_READS, User
-from hosts.sent import answered, chat_bodies, instructions_of
+from hosts.sent import (
+    answered,
+    chat_bodies,
+    host_items,
+    instructions_of,
+    outputs,
+    stripped,
+)
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, valves_changed
+from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = pytest.mark.host
 
 PIPE = "agents_at_work"
 AGENT = f"{PIPE}.gpt5_function_calling"
 STORM = Path(__file__).parent / "plugins/storm.py"
 USED: Json = {"tool_ids": ["toolkit"]}
 ASKS: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 8}
 FAILED = "tool invoke error: failed to execute tool"
 SALES = b"product,revenue\nTea,48200\nCoffee,24100\nCups,9300\n"
 QUESTIONS = ("confirmation", "request:user_input")
@@ -46,7 +55,7 @@ async def agents(
     admin: User, toolkit: None, pipe_source: str, pipe_valves: Json
 ) -> AsyncIterator[None]:
     """A copy of the pipe with an agent that may take eight rounds."""
-    settings = json.dumps({"model": "gpt-6.1-sol", "maximum_iterations": 8})
+    settings = json.dumps(SETTINGS)
     names = "gpt-6.1-sol, gpt5_function_calling"
     valves = {**pipe_valves, "MODEL_ID": names, "AGENT_JSON": settings}
     await install_pipe(admin, PIPE, pipe_source, valves)
@@ -88,6 +97,7 @@ def metadata_of(lines: list[Json]) -> Json:
     return found
 
 
+@pytest.mark.asyncio
 async def test_thirty_calls_of_tools_that_fail_hang_and_die(
     tab: Tab, admin: User, server: OpenWebUI, storm: None, simulator: Simulator
 ) -> None:
@@ -120,6 +130,32 @@ async def test_thirty_calls_of_tools_that_fail_hang_and_die(
     assert server.is_running
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("shows", [True, False])
+async def test_thoughts_in_tags_go_back_to_the_model(
+    tab: Tab, admin: User, simulator: Simulator, shows: bool
+) -> None:
+    """The page stores them as reasoning, or not at all; the model gets its bytes (R14)."""
+    settings = json.dumps({**SETTINGS, "emit_intermediate_thoughts": shows})
+    async with valves_changed(admin, PIPE, AGENT_JSON=settings):
+        first = await tab.send(AGENT, "sim:agent-tags how high?")
+        more: Json = {"chat_id": first.chat_id, "body": USED}
+        second = await tab.send(AGENT, "sim:agent-silent weather?", **more)
+        third = await tab.send(AGENT, "sim:chat thanks", **more)
+
+    assert first.error is second.error is third.error is None
+    items = [host_items(await tab.message(turn)) for turn in (first, second)]
+    assert "think>" not in json.dumps(items)
+    assert ("I know this." in json.dumps(items[0])) is shows
+    assert ("I am going to use" in json.dumps(items[1])) is shows
+    assert strip_markers((await tab.message(first))["content"]) == "It is `408 m`."
+    asked, *_, last = chat_bodies(simulator)
+    expected = [*asked["input"], *map(stripped, outputs(simulator)[0])]
+    assert last["input"][: len(expected)] == expected
+    assert "<think>I know this.</think>" in json.dumps(expected)
+
+
+@pytest.mark.asyncio
 async def test_a_plot_of_an_attached_table(
     tab: Tab, member: User, admin: User, simulator: Simulator
 ) -> None:
@@ -191,6 +227,7 @@ def slow_crew(simulator: Simulator) -> Iterator[None]:
     simulator.default_scenario = before
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.usefixtures("sub_agents", "slow_crew")
 async def test_nothing_is_sent_after_stop(
@@ -234,6 +271,7 @@ async def test_nothing_is_sent_after_stop(
     assert {request.status for request in answered(simulator)} == {200}
 
 
+@pytest.mark.asyncio
 async def test_a_restart_in_the_middle(
     server: OpenWebUI, member: User, simulator: Simulator
 ) -> None:

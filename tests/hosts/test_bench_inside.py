@@ -3,7 +3,15 @@
 import pytest
 
 from bench.host import Address
-from bench.inside import NATIVE, PIPE, answer, both_connections
+from bench.inside import (
+    NATIVE,
+    PIPE,
+    answer,
+    ask_agents,
+    both_connections,
+    crowd_lines,
+    install_agent,
+)
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
@@ -28,3 +36,22 @@ async def test_both_connections_give_the_whole_answer(
     assert min(native.cpu, pipe.cpu, native.first, pipe.first) > 0
     after = await admin.models()
     assert {model["id"] for model in after} == {model["id"] for model in before}
+
+
+@pytest.mark.asyncio
+async def test_agents_at_once_give_whole_answers(
+    server: OpenWebUI, admin: User, toolkit: None, simulator: Simulator
+) -> None:
+    """Each makes six calls before it; memory, threads and CPU are the server's."""
+    await install_agent(admin, Address(simulator.base_url, simulator.api_key))
+    try:
+        async with Tab(admin) as tab:
+            crowd = await ask_agents(server, tab, 3)
+    finally:
+        await admin.delete_function("bench")
+
+    assert crowd.faults == []
+    assert len(simulator.requests) == 3 * 7
+    assert min(crowd.firsts) > 0
+    assert crowd.cpu > 0
+    assert "3 agents at once" in crowd_lines(crowd)

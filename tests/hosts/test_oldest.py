@@ -24,6 +24,13 @@ from hosts.test_agents import (
     test_the_switch_keeps_the_beginning_of_a_chat,
     test_work_of_several_rounds,
 )
+from hosts.test_agents_work import agents as agents_at_work
+from hosts.test_agents_work import (
+    storm,
+    test_a_restart_in_the_middle,
+    test_thirty_calls_of_tools_that_fail_hang_and_die,
+    test_thoughts_in_tags_go_back_to_the_model,
+)
 from hosts.test_bad_input import (
     PIPE,
     test_refusal_is_stored_as_the_error_of_the_message,

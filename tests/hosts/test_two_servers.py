@@ -33,7 +33,7 @@ from hosts.setup.pipes import (
     install_toolkit,
     valves_changed,
 )
-from hosts.test_sandbox_tool import BUILT_TOOL
+from hosts.setup.sandbox_tool import BUILT_TOOL
 from marking import require_mark
 from simulator import Simulator
 from upstream.server import Upstream

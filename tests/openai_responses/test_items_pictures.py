@@ -27,7 +27,7 @@ DRAWN: Item = {
     ],
 )
 def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
-    """Labelled with its format; without one it is the API's usual."""
+    """Labeled with its format; without one it is the API's usual."""
     assert image_url({**DRAWN, **given}) == url
 
 

@@ -151,7 +151,7 @@ def test_a_second_time_changes_nothing(text: str, secrets: list[str]) -> None:
 def test_a_known_secret_is_gone_wherever_it_stands(
     before: str, after: str, secret: str
 ) -> None:
-    """No neighbour protects it."""
+    """No neighbor protects it."""
     assert secret not in redact(f"{before}{secret}{after}", [secret])
 
 

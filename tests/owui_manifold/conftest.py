@@ -1,16 +1,21 @@
-"""A stand-in for the host, and the simulator as the API."""
+"""A stand-in for the host, and the simulator as the API.
+
+The simulator, the host and HTTP are imported by the fixtures that need them: half a
+second or more, which many tests here can do without.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
-from calls.sample import valves_for
-from openai_responses.transport.connections import Connections
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
-from stand_in.host import StandInHost
+if TYPE_CHECKING:
+    from openai_responses.transport.connections import Connections
+    from owui_manifold.pipe import Pipe
+    from simulator import Simulator
+    from stand_in.host import StandInHost
 
 
 @pytest.fixture(autouse=True)
@@ -21,29 +26,38 @@ def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "StandInHost":
     """Open WebUI's names, in memory."""
+    from stand_in.host import StandInHost
+
     return StandInHost(monkeypatch, tmp_path)
 
 
 @pytest_asyncio.fixture
-async def sim() -> AsyncIterator[Simulator]:
+async def sim() -> AsyncIterator["Simulator"]:
     """The API in its strictest profile."""
+    from simulator import Simulator
+
     async with Simulator() as simulator:
         yield simulator
 
 
 @pytest_asyncio.fixture
-async def connections() -> AsyncIterator[Connections]:
+async def connections() -> AsyncIterator["Connections"]:
     """Connections that are closed after the test."""
+    from openai_responses.transport.connections import Connections
+
     opened = Connections()
     yield opened
     await opened.close()
 
 
 @pytest_asyncio.fixture
-async def pipe(sim: Simulator, host: StandInHost) -> AsyncIterator[Pipe]:
+async def pipe(sim: "Simulator", host: "StandInHost") -> AsyncIterator["Pipe"]:
     """The pipe as an administrator has set it up."""
+    from calls.sample import valves_for
+    from owui_manifold.pipe import Pipe
+
     made = Pipe()
     made.valves = valves_for(sim)
     yield made

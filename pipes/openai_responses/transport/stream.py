@@ -258,7 +258,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta.
+    """Return `events`, with neighboring deltas of one text joined to one delta.
 
     Of each delta only the text is kept, so a batch of thousands takes little memory.
     """

@@ -1,4 +1,4 @@
-"""What the model says to an agent: for the pictures of its documentation, and to steps."""
+"""Replies for the agents: work with the sandbox, delegated tasks, many steps."""
 
 from simulator.options import Options
 from simulator.request import ValidRequest
@@ -41,7 +41,7 @@ def _delegate(year: str) -> dict[str, str]:
 
 
 def give_tasks(request: ValidRequest, _: Options) -> Reply:
-    """Give a task for each year; a task counts with Python."""
+    """Delegate a task for each year; in such a task, compute with Python."""
     if not any(tool["name"] == "delegate" for tool in request.tools("function")):
         year = "2025" if "2025" in request.last_user_text else "2026"
         degrees = DEGREES[year]
@@ -57,7 +57,7 @@ def give_tasks(request: ValidRequest, _: Options) -> Reply:
 
 
 def report_tasks(request: ValidRequest, _: Options) -> Reply:
-    """Say what was found, in a task and in the answer."""
+    """Say the result of a task; in the question itself, the results of both."""
     for year, degrees in DEGREES.items():
         if TASK.format(year=year) in request.last_user_text:
             return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
@@ -104,7 +104,7 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "agent-write",
-        "the agent writes a file that no approval card can hold",
+        "the agent writes a file that is too long for an approval card",
         make_reply(
             build_reasoning("**Writing the list**\n\nOne line a month."),
             build_function_call(
@@ -139,7 +139,7 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "agent-tags",
-        "an answer behind a thought in tags",
+        "an answer that begins with a thought in tags",
         make_reply(build_message("<think>I know this.</think>\n\nIt is `408 m`.")),
     ),
     make_scenario(
@@ -150,7 +150,7 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "agent-steps",
-        "a call in every round that may have one, then the answer",
+        "a call in every round in which calls are allowed, then the answer",
         take_step,
     ),
 )

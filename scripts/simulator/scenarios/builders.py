@@ -1,7 +1,7 @@
-"""The words in which a transcript is written.
+"""Functions that build the items of the replies.
 
-Each function returns an item as the API would finish it, without its id. Texts may leave
-words open as ``$turn``, ``$said`` ... (see :meth:`simulator.request.ValidRequest.words`).
+Each returns a finished item without its id. Texts may contain placeholders such as
+``$turn`` and ``$said`` (see :meth:`simulator.request.ValidRequest.words`).
 """
 
 import json
@@ -14,7 +14,7 @@ Item = dict[str, Any]
 
 
 def build_reasoning(*summary: str, text: str | None = None) -> Item:
-    """Return reasoning with its summary's parts, or the raw text of open weights."""
+    """Return reasoning: the parts of its summary, or the raw text of an open model."""
     item: Item = {
         "type": "reasoning",
         "summary": [{"type": "summary_text", "text": part} for part in summary],
@@ -27,7 +27,7 @@ def build_reasoning(*summary: str, text: str | None = None) -> Item:
 def build_message(
     text: str, *, phase: str | None = None, annotations: Sequence[Item] = ()
 ) -> Item:
-    """Return what the assistant says."""
+    """Return a message of the assistant with one text."""
     part = {
         "type": "output_text",
         "text": text,
@@ -48,10 +48,10 @@ def _build_message_item(part: Item, phase: str | None) -> Item:
 
 
 def build_url_citation(text: str, cited: str, url: str, title: str) -> Item:
-    """Return a citation of a page, placed where ``cited`` stands in ``text``.
+    """Return a citation of a page, positioned at ``cited`` in ``text``.
 
-    Its end is the place behind the last character, other than the types say (recorded:
-    148 of 149).
+    Its end is the index after the last character, which is not what the types say
+    (recorded: 148 of 149).
     """
     start = text.index(cited)
     return {
@@ -89,7 +89,7 @@ def build_web_search_call(query: str, *urls: str) -> Item:
 
 
 def build_file_search_call(*queries: str) -> Item:
-    """Return a search in the organization's files."""
+    """Return a search in files that the API ran, without its results."""
     return {"type": "file_search_call", "queries": list(queries), "results": None}
 
 
@@ -106,7 +106,10 @@ def build_code_interpreter_call(code: str, logs: str) -> Item:
 def build_container_citation(
     text: str, cited: str, file: str, name: str | None = None
 ) -> Item:
-    """Return a citation of a file in a container, where ``cited`` stands in ``text``."""
+    """Return a citation of a container's file, positioned at ``cited`` in ``text``.
+
+    Without ``cited`` it stands at the end of the text.
+    """
     start = text.index(cited) if cited else len(text)
     return {
         "type": "container_file_citation",
@@ -121,7 +124,7 @@ def build_container_citation(
 def build_image_generation_call(
     result: str, prompt: str, action: str = "generate"
 ) -> Item:
-    """Return a picture that the API drew, as base64."""
+    """Return an image that the API generated; ``result`` is its base64."""
     return {
         "type": "image_generation_call",
         "result": result,
@@ -144,7 +147,7 @@ def build_mcp_list_tools(server: str, *names: str) -> Item:
 
 
 def build_mcp_call(server: str, name: str, arguments: str, output: str) -> Item:
-    """Return a call that the API made to a remote server."""
+    """Return a call of a remote server's tool that the API made."""
     return {
         "type": "mcp_call",
         "server_label": server,
@@ -157,7 +160,7 @@ def build_mcp_call(server: str, name: str, arguments: str, output: str) -> Item:
 
 
 def build_mcp_approval_request(server: str, name: str, arguments: str) -> Item:
-    """Return a question to the user whether a remote call may be made."""
+    """Return the question whether the API may call a remote server's tool."""
     return {
         "type": "mcp_approval_request",
         "server_label": server,

@@ -1,4 +1,4 @@
-"""All scenarios by name, and the answers to Open WebUI's prompts for titles or tags."""
+"""All scenarios by name, and the one that answers Open WebUI's tasks."""
 
 import json
 import re
@@ -34,7 +34,7 @@ TASK_FIELD_PATTERN = re.compile(r'"(?P<field>title|tags|follow_ups|queries)"')
 
 
 def find_task_field(text: str) -> str | None:
-    """Return the field that a task's prompt asks for, None if it is no task."""
+    """Return the field that the prompt of a task asks for; None for other prompts."""
     if "### Task:" not in text:
         return None
     match = TASK_OUTPUT_PATTERN.search(text) or TASK_FIELD_PATTERN.search(text)
@@ -48,7 +48,7 @@ def _answer_task(request: ValidRequest, _options: Options) -> Reply:
 
 
 TASK_SCENARIO = make_scenario(
-    "task", "the JSON that a title, tags or follow-ups prompt wants", _answer_task
+    "task", "the JSON that a prompt for titles, tags or follow-ups wants", _answer_task
 )
 
 

@@ -1,4 +1,4 @@
-"""What the model says in an ordinary chat."""
+"""Replies of an ordinary chat: reasoning, Markdown, commentary, refusals."""
 
 from simulator.scenarios.builders import (
     Item,
@@ -45,12 +45,12 @@ def _build_cited_message() -> Reply:
     )
 
 
-def _comment_and_act(*between: Item, before: str, after: str) -> Reply:
-    """Say something in passing, do something, then say the rest."""
+def _interrupted_by(*items: Item, before: str, after: str) -> Reply:
+    """Return a reply with items between its commentary and its final answer."""
     return make_reply(
         build_reasoning("**Warming up**\n\nFirst a word on what comes."),
         build_message(before, phase="commentary"),
-        *between,
+        *items,
         build_message(after, phase="final_answer"),
     )
 
@@ -63,11 +63,11 @@ TABLE = "| city | people |\n| --- | --- |\n| Zürich | 400000 |"
 FENCE = "```python\nprint('not closed'"
 
 
-def _decline_late() -> Item:
-    """Return a message of a text and a refusal."""
-    begun = build_message(FIRST_HALF)
-    declined = build_refusal(DECLINED)
-    return {**begun, "content": [*begun["content"], *declined["content"]]}
+def _build_late_refusal() -> Item:
+    """Return a message with a text and a refusal."""
+    message = build_message(FIRST_HALF)
+    refusal = build_refusal(DECLINED)
+    return {**message, "content": [*message["content"], *refusal["content"]]}
 
 
 CHAT_SCENARIOS: tuple[Scenario, ...] = (
@@ -87,7 +87,7 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "commentary",
         "a commentary message, reasoning, then the final answer",
-        _comment_and_act(
+        _interrupted_by(
             SECOND_REASONING, before="Let me look at that.", after="Done: it is 42."
         ),
     ),
@@ -103,7 +103,7 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "remark-cut",
-        "a body that ends in the middle of a commentary message",
+        "a stream that ends in the middle of a commentary message",
         make_reply(
             build_reasoning("**Warming up**\n\nA word first."),
             build_message(
@@ -124,7 +124,7 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "noisy-items",
-        "items full of status and nulls, which must not be sent back",
+        "reasoning with a status and a null, which must not be sent back",
         make_reply(
             {**build_reasoning(*THOUGHTS), "status": "completed", "content": None},
             build_message(ANSWER),
@@ -132,13 +132,13 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "lone-reasoning",
-        "a response that is nothing but reasoning",
+        "a response with nothing but reasoning",
         make_reply(build_reasoning(*THOUGHTS)),
     ),
     make_scenario(
         "list",
         "reasoning between a list and a list",
-        _comment_and_act(
+        _interrupted_by(
             SECOND_REASONING,
             before="So far:\n\n- one\n- two",
             after="- three\n- four\n\nEnd.",
@@ -147,14 +147,14 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "table",
         "reasoning between a table and a table",
-        _comment_and_act(
+        _interrupted_by(
             SECOND_REASONING, before=f"So far:\n\n{TABLE}", after=f"{TABLE}\n\nEnd."
         ),
     ),
     make_scenario(
         "quote",
         "reasoning between a quote and a quote",
-        _comment_and_act(
+        _interrupted_by(
             SECOND_REASONING,
             before="They said:\n\n> one\n> two",
             after="> three\n\nEnd.",
@@ -163,7 +163,7 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "open-fence",
         "reasoning inside a code block that closes in the next message",
-        _comment_and_act(
+        _interrupted_by(
             SECOND_REASONING, before=f"Look:\n\n{FENCE}", after=")\n```\n\nEnd."
         ),
     ),
@@ -190,7 +190,7 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
         "a message that begins and then declines, in two parts",
         make_reply(
             build_reasoning("**Weighing**\n\nThe second half is not allowed."),
-            _decline_late(),
+            _build_late_refusal(),
         ),
     ),
     make_scenario(

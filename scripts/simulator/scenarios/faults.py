@@ -1,4 +1,7 @@
-"""Responses that fail while they are streamed; some errors quote the whole request with its key."""
+"""Responses that fail while they are streamed.
+
+The errors of the `leaky` scenarios quote the whole request with its key.
+"""
 
 import json
 
@@ -29,8 +32,8 @@ from simulator.scenarios.scenario import (
     send_only_error,
 )
 
-THINKING = build_reasoning(*THOUGHTS)
-SAYING = build_message(ANSWER)
+REASONING = build_reasoning(*THOUGHTS)
+MESSAGE = build_message(ANSWER)
 SERVER_ERROR_TEXT = "The server had an error processing your request. Sorry about that!"
 SERVER_OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
 FLAGGED_TEXT = (
@@ -61,7 +64,7 @@ MISALIGNMENT = {
     "review_target": "review_simulator_1",
     "steer": {"message": "Ask before you read **secrets**."},
 }
-"""What a client shows of a stop: with words that must stay words."""
+"""What a client shows of a stop, with Markdown, HTML and a key that it must not show."""
 CYBER_TEXT = "This request has been flagged for possible cybersecurity risk."
 FILTERED_TEXT = (
     "The response was filtered due to the prompt triggering Azure OpenAI's content "
@@ -69,32 +72,32 @@ FILTERED_TEXT = (
 )
 
 
-def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
-    """Write as many words as were requested, with some line breaks."""
+def _write_many_words(_request: ValidRequest, options: Options) -> Reply:
+    """Write as many words as the option ``deltas`` says, with some line breaks."""
     count = options.number("deltas") or 2000
     text = ""
     for number in range(count):
         end = "\n\n" if number % 25 == 24 else " "
         text += f"word{number}{end}"
-    return make_reply(THINKING, build_message(text.rstrip()))
+    return make_reply(REASONING, build_message(text.rstrip()))
 
 
-def _say_long_word(_request: ValidRequest, _options: Options) -> Reply:
-    """Say one word that is longer than most readers' line limit."""
+def _write_long_word(_request: ValidRequest, _options: Options) -> Reply:
+    """Write one word that is longer than most readers' limit of a line."""
     word = "x" * 1_048_576
-    return make_reply(THINKING, build_message(f"A long word: {word} and its end."))
+    return make_reply(REASONING, build_message(f"A long word: {word} and its end."))
 
 
 FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "incomplete",
         "an answer that stops at max_output_tokens",
-        make_reply(THINKING, SAYING, ending=end_incomplete()),
+        make_reply(REASONING, MESSAGE, ending=end_incomplete()),
     ),
     make_scenario(
         "incomplete-thoughts",
         "a response that spends all its tokens on reasoning",
-        make_reply(THINKING, ending=end_incomplete()),
+        make_reply(REASONING, ending=end_incomplete()),
     ),
     make_scenario(
         "nothing",
@@ -109,13 +112,13 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "filtered",
         "an answer that stops at the content filter",
-        make_reply(THINKING, SAYING, ending=end_incomplete("content_filter")),
+        make_reply(REASONING, MESSAGE, ending=end_incomplete("content_filter")),
     ),
     make_scenario(
         "failed",
         "response.failed in the middle of the answer",
         make_reply(
-            THINKING, SAYING, ending=end_failed("server_error", SERVER_ERROR_TEXT)
+            REASONING, MESSAGE, ending=end_failed("server_error", SERVER_ERROR_TEXT)
         ),
     ),
     make_scenario(
@@ -127,16 +130,16 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         "failed-policy",
         "response.failed for the usage policy, in the middle of the reasoning",
         make_reply(
-            THINKING, SAYING, ending=end_uncounted("invalid_prompt", FLAGGED_TEXT)
+            REASONING, MESSAGE, ending=end_uncounted("invalid_prompt", FLAGGED_TEXT)
         ),
     ),
     make_scenario(
         "misaligned",
-        "an answer that the safety monitoring stops behind a whole call",
+        "an answer that the safety monitoring stops after a whole call",
         make_reply(
-            THINKING,
+            REASONING,
             build_function_call("$tool", {"city": "Bern"}),
-            SAYING,
+            MESSAGE,
             ending=end_refused(
                 "misalignment_policy_violation",
                 MISALIGNED_TEXT,
@@ -167,22 +170,22 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         "late-reason",
         "Azure's filter: response.failed without a reason, then an error event with it",
         make_reply(
-            THINKING,
-            SAYING,
+            REASONING,
+            MESSAGE,
             ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
         ),
     ),
     make_scenario(
         "incomplete-messages",
         "an answer that stops at the limit of messages",
-        make_reply(THINKING, SAYING, ending=end_incomplete("max_messages")),
+        make_reply(REASONING, MESSAGE, ending=end_incomplete("max_messages")),
     ),
     make_scenario(
         "error-nested",
         "an error event of the nested shape in the middle of the answer",
         make_reply(
-            THINKING,
-            SAYING,
+            REASONING,
+            MESSAGE,
             ending=end_with_error_event(
                 "server_error", SERVER_ERROR_TEXT, nested=True, type="server_error"
             ),
@@ -192,8 +195,8 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         "error-flat",
         "an error event of the flat shape in the middle of the answer",
         make_reply(
-            THINKING,
-            SAYING,
+            REASONING,
+            MESSAGE,
             ending=end_with_error_event(
                 "server_error", SERVER_ERROR_TEXT, nested=False, type="server_error"
             ),
@@ -215,51 +218,51 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "early-delta",
         "the first delta of each item before its output_item.added",
-        make_reply(THINKING, SAYING, fault=send_delta_first),
+        make_reply(REASONING, MESSAGE, fault=send_delta_first),
     ),
     make_scenario(
         "no-part-done",
         "no done events but those of whole items",
-        make_reply(THINKING, SAYING, fault=drop_done_events),
+        make_reply(REASONING, MESSAGE, fault=drop_done_events),
     ),
     make_scenario(
         "cut",
-        "a body that ends after some text, without a last event",
-        make_reply(THINKING, build_message(ANSWER)),
+        "a stream that ends after some text, without a last event",
+        make_reply(REASONING, build_message(ANSWER)),
         options="cut=60",
     ),
     make_scenario(
         "drop",
         "a connection that breaks in the middle of an event",
-        make_reply(THINKING, build_message(ANSWER)),
+        make_reply(REASONING, build_message(ANSWER)),
         options="drop=60",
     ),
     make_scenario(
         "stall",
-        "a stream that falls silent after some text",
-        make_reply(THINKING, build_message(ANSWER)),
+        "a stream that stops sending after some text",
+        make_reply(REASONING, build_message(ANSWER)),
         options="stall=60",
     ),
     make_scenario(
         "keepalive",
         "keepalive events in between",
-        make_reply(THINKING, SAYING),
+        make_reply(REASONING, MESSAGE),
         options="keepalive=5",
     ),
     make_scenario(
         "unknown-events",
-        "events of types that nobody knows",
-        make_reply(THINKING, SAYING),
+        "events of unknown types",
+        make_reply(REASONING, MESSAGE),
         options="unknown",
     ),
-    make_scenario("long", "thousands of deltas (deltas=N)", _say_many_words),
+    make_scenario("long", "thousands of deltas (deltas=N)", _write_many_words),
     make_scenario(
         "slow",
         "a delta every 50 ms for a long time",
-        _say_many_words,
+        _write_many_words,
         options="delay=50",
     ),
-    make_scenario("big-line", "a line of one megabyte", _say_long_word),
+    make_scenario("big-line", "a line of one megabyte", _write_long_word),
 )
 
 
@@ -270,7 +273,7 @@ def quote_request(request: ValidRequest) -> str:
 
 
 def _find_quotation(request: ValidRequest) -> str:
-    """Return what is no name of a parameter: the header, then what was said."""
+    """Return a text that cannot be a parameter: the header, then the question."""
     return f"{request.authorization} {request.last_user_text}"
 
 
@@ -296,19 +299,21 @@ def _build_error_event(request: ValidRequest, *, nested: bool) -> Ending:
 
 def _leak_in_event(request: ValidRequest, _options: Options) -> Reply:
     return make_reply(
-        THINKING, SAYING, ending=_build_error_event(request, nested=False)
+        REASONING, MESSAGE, ending=_build_error_event(request, nested=False)
     )
 
 
 def _leak_in_nested_event(request: ValidRequest, _options: Options) -> Reply:
-    return make_reply(THINKING, SAYING, ending=_build_error_event(request, nested=True))
+    return make_reply(
+        REASONING, MESSAGE, ending=_build_error_event(request, nested=True)
+    )
 
 
 def _leak_in_failure(request: ValidRequest, _options: Options) -> Reply:
-    # Else a `$` would be taken for a word that a transcript leaves open.
+    # Otherwise a `$` would begin a placeholder.
     text = quote_request(request).replace("$", "$$")
     ending = end_failed(request.authorization, text)
-    return make_reply(THINKING, SAYING, ending=ending)
+    return make_reply(REASONING, MESSAGE, ending=ending)
 
 
 LEAK_SCENARIOS: tuple[Scenario, ...] = (
@@ -341,7 +346,7 @@ LEAK_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "leaky-tool",
         "a call with the prompt as an argument, then status 400 that quotes both",
-        make_reply(THINKING, build_function_call("$tool", {"said": "$said"})),
+        make_reply(REASONING, build_function_call("$tool", {"said": "$said"})),
         _refuse_with_quotation(400),
     ),
 )

@@ -1,4 +1,4 @@
-"""What goes wrong before there is a response."""
+"""Replies without a response: errors as the status of the answer."""
 
 import json
 from typing import Any
@@ -61,10 +61,9 @@ RETRY_HEADERS = {
 
 
 def build_http_error(status: int, options: Options) -> HttpReply:
-    """Return the API's answer with this status."""
-    code, type, text = ERRORS_BY_STATUS.get(
-        status, (None, "api_error", f"Status {status}.")
-    )
+    """Return the API's error with this status, and the headers that options ask for."""
+    unknown = (None, "api_error", f"Status {status}.")
+    code, type, text = ERRORS_BY_STATUS.get(status, unknown)
     headers = {
         header: options.text(option)
         for option, header in RETRY_HEADERS.items()
@@ -80,42 +79,42 @@ def _build_error_body(
     return json.dumps({"error": fields})
 
 
-def _repeat_error(answer: HttpReply) -> ComposeReply:
+def _always(reply: HttpReply) -> ComposeReply:
+    """Return a reply to every request."""
+
     def compose(_request: ValidRequest, _options: Options) -> HttpReply:
-        return answer
+        return reply
 
     return compose
 
 
 def _build_quota_error(code: str, text: str) -> ComposeReply:
-    return _repeat_error(
-        HttpReply(429, _build_error_body(code, "insufficient_quota", text))
-    )
+    return _always(HttpReply(429, _build_error_body(code, "insufficient_quota", text)))
 
 
-def _refuse_flex(asked: ValidRequest, options: Options) -> Reply | HttpReply:
-    """Refuse requests of the flex tier; answer those of others."""
-    if asked.body.get("service_tier") == "flex":
+def _refuse_flex(request: ValidRequest, options: Options) -> Reply | HttpReply:
+    """Refuse requests of the flex tier; answer all others."""
+    if request.body.get("service_tier") == "flex":
         body = _build_error_body("flex_unavailable", "invalid_request_error", FLEX_TEXT)
         return HttpReply(429, body)
-    return CHAT_SCENARIOS[0].reply_to(asked, options)
+    return CHAT_SCENARIOS[0].reply_to(request, options)
 
 
 HTTP_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "html-error",
         "a gateway's page with status 502",
-        _repeat_error(HttpReply(502, GATEWAY_PAGE, "text/html")),
+        _always(HttpReply(502, GATEWAY_PAGE, "text/html")),
     ),
     make_scenario(
         "html-200",
         "a page with status 200",
-        _repeat_error(HttpReply(200, GATEWAY_PAGE, "text/html")),
+        _always(HttpReply(200, GATEWAY_PAGE, "text/html")),
     ),
     make_scenario(
         "json-error-200",
         "an error body with status 200",
-        _repeat_error(
+        _always(
             HttpReply(
                 200,
                 _build_error_body("server_error", "server_error", SERVER_ERROR_TEXT),
@@ -125,36 +124,36 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "detail-error",
         "the error body of some gateways: detail",
-        _repeat_error(
+        _always(
             HttpReply(400, json.dumps({"detail": "The gateway did not like that."}))
         ),
     ),
     make_scenario(
         "empty-200",
         "status 200 without a body",
-        _repeat_error(HttpReply(200, "", "text/event-stream")),
+        _always(HttpReply(200, "", "text/event-stream")),
     ),
     make_scenario(
         "redirect",
         "status 307 to the same address, which a client must not follow",
-        _repeat_error(HttpReply(307, "", "text/plain", {"Location": "/v1/responses"})),
+        _always(HttpReply(307, "", "text/plain", {"Location": "/v1/responses"})),
     ),
     make_scenario(
         "quota",
-        "429 that no retry helps: no credit",
+        "429 for no credit: a retry does not help",
         _build_quota_error("insufficient_quota", QUOTA_TEXT),
     ),
     make_scenario(
         "spend-limit",
-        "429 that no retry helps: a spend limit",
+        "429 for a spend limit: a retry does not help",
         _build_quota_error(
             "organization_spend_limit_exceeded", INSUFFICIENT_QUOTA_TEXT
         ),
     ),
     make_scenario(
         "misaligned-first",
-        "403 of the safety monitoring, with what it has to say",
-        _repeat_error(
+        "403 of the safety monitoring, with its explanation",
+        _always(
             HttpReply(
                 403,
                 _build_error_body(
@@ -170,7 +169,7 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
         make_scenario(
             f"cyber-{status}",
             f"status {status} for the cyber policy",
-            _repeat_error(
+            _always(
                 HttpReply(
                     status, _build_error_body("cyber_policy", INVALID, CYBER_TEXT)
                 )
@@ -180,13 +179,13 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "flex-unavailable",
-        "429 for the flex tier alone; other tiers answer",
+        "429 for the flex tier only",
         _refuse_flex,
     ),
     make_scenario(
         "too-large-first",
-        "429 that no retry helps: the request is larger than the limit",
-        _repeat_error(
+        "429 for a request larger than the limit: a retry does not help",
+        _always(
             HttpReply(
                 429, _build_error_body("rate_limit_exceeded", "tokens", TOO_LARGE_TEXT)
             )
@@ -194,8 +193,8 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "prompt-filtered",
-        "400 of Azure's filter, which names the parameter prompt",
-        _repeat_error(
+        "400 of Azure's filter, with the parameter prompt",
+        _always(
             HttpReply(
                 400,
                 _build_error_body(
@@ -206,8 +205,8 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "xai-key",
-        "400 in which xAI means a wrong key",
-        _repeat_error(
+        "400 that xAI sends for a wrong key",
+        _always(
             HttpReply(
                 400, json.dumps({"code": "invalid-argument", "error": XAI_KEY_TEXT})
             )

@@ -1,6 +1,6 @@
-"""What the model makes with hosted tools: images, code, files.
+"""Replies that generate images, run code and make files.
 
-The API calls a hosted tool only where it is offered; so do these.
+The API calls a hosted tool only if the request has it; so do these.
 """
 
 from typing import Any
@@ -30,8 +30,8 @@ DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
 COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
 CHECKING = build_reasoning("**Checking**\n\nThe sum looks right.")
 NO_TOOL = build_message("I have no tool for that here.")
-LIGHTEST = 200
-STEP = 60
+LIGHTEST_SHADE = 200
+SHADE_STEP = 60
 CODE = """\
 import csv
 
@@ -49,17 +49,18 @@ BLOCKED = {
 
 
 def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
-    """Answer that there is no tool where it was not offered."""
+    """Return a reply that needs a hosted tool; without it, the model says so."""
 
-    def composed(request: ValidRequest, options: Options) -> Any:
+    def compose_with_tool(request: ValidRequest, options: Options) -> Any:
         if not request.tools(tool):
             return make_reply(NO_TOOL)
         return compose(request, options)
 
-    return composed
+    return compose_with_tool
 
 
 def _count_pictures(request: ValidRequest) -> int:
+    """Return how many pictures the messages of a request contain."""
     count = 0
     for item in request.items:
         content = item.get("content")
@@ -70,40 +71,44 @@ def _count_pictures(request: ValidRequest) -> int:
 
 
 def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
-    """Draw; darker where pictures were given. ``after`` stands behind the picture."""
+    """Return a reply with a picture, darker for each picture in the request.
+
+    ``after`` are the items that follow it, in place of a sentence.
+    """
     tool = request.tools("image_generation")[0]
-    given = _count_pictures(request)
-    shade = max(0, LIGHTEST - STEP * given)
-    edits = given and tool.get("action") != "generate"
+    picture_count = _count_pictures(request)
+    shade = max(0, LIGHTEST_SHADE - SHADE_STEP * picture_count)
+    is_edit = picture_count > 0 and tool.get("action") != "generate"
     call = build_image_generation_call(
         draw_picture(shade),
         f"A disc of shade {shade}",
-        "edit" if edits else "generate",
+        "edit" if is_edit else "generate",
     )
-    pictures = [
-        draw_picture(shade // 2 + 20 * n) for n in range(tool.get("partial_images", 0))
+    partial_images = [
+        draw_picture(shade // 2 + 20 * number)
+        for number in range(tool.get("partial_images", 0))
     ]
-    noun = "picture" if given == 1 else "pictures"
-    answer = build_message(f"Here it is. I was given {given} {noun} back.")
+    noun = "picture" if picture_count == 1 else "pictures"
+    answer = build_message(f"Here it is. I was given {picture_count} {noun} back.")
     rest = after or (answer,)
-    return make_reply(DRAWING, call, *rest, fault=send_partial_images(pictures))
+    return make_reply(DRAWING, call, *rest, fault=send_partial_images(partial_images))
 
 
 def _draw(request: ValidRequest, _options: Options) -> Reply:
     return _build_drawing(request)
 
 
-def _draw_and_stop(request: ValidRequest, _options: Options) -> Reply:
-    drawn = _build_drawing(request)
-    return make_reply(*drawn.items[:2], fault=drawn.fault)
+def _draw_without_text(request: ValidRequest, _options: Options) -> Reply:
+    drawing = _build_drawing(request)
+    return make_reply(*drawing.items[:2], fault=drawing.fault)
 
 
-def _draw_and_stay(request: ValidRequest, _options: Options) -> Reply:
-    """Send the finished picture with the status that it had before."""
-    drawn = _build_drawing(request)
-    thought, made, *rest = drawn.items
-    unfinished = {**made, "status": "generating"}
-    return make_reply(thought, unfinished, *rest, fault=drawn.fault)
+def _draw_unfinished(request: ValidRequest, _options: Options) -> Reply:
+    """Send the finished picture with the status ``generating``."""
+    drawing = _build_drawing(request)
+    reasoning, picture, *rest = drawing.items
+    unfinished = {**picture, "status": "generating"}
+    return make_reply(reasoning, unfinished, *rest, fault=drawing.fault)
 
 
 def _draw_and_call(request: ValidRequest, _options: Options) -> Reply:
@@ -134,7 +139,7 @@ def _count(_request: ValidRequest, _options: Options) -> Reply:
 
 
 def _count_twice(_request: ValidRequest, _options: Options) -> Reply:
-    """Think behind the code, as models do."""
+    """Run code twice, each time followed by reasoning."""
     return make_reply(
         COUNTING,
         build_code_interpreter_call(CODE, LOGS),
@@ -155,7 +160,7 @@ def _count_with_expired_file(_request: ValidRequest, _options: Options) -> Reply
     )
 
 
-def _fail(_request: ValidRequest, _options: Options) -> Reply:
+def _fail_to_run(_request: ValidRequest, _options: Options) -> Reply:
     failed = {
         **build_code_interpreter_call(CODE, ""),
         "status": "failed",
@@ -166,9 +171,9 @@ def _fail(_request: ValidRequest, _options: Options) -> Reply:
 
 def _plot(_request: ValidRequest, _options: Options) -> Reply:
     url = f"data:image/png;base64,{draw_picture(90)}"
-    ran = build_code_interpreter_call("plot(rows)", "")
-    ran["outputs"] = [{"type": "image", "url": url}]
-    return make_reply(COUNTING, ran, build_message("The chart is above."))
+    call = build_code_interpreter_call("plot(rows)", "")
+    call["outputs"] = [{"type": "image", "url": url}]
+    return make_reply(COUNTING, call, build_message("The chart is above."))
 
 
 _IMAGE_TOOL = "image_generation"
@@ -182,12 +187,14 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
         _require_tool(_IMAGE_TOOL, _draw),
     ),
     make_scenario(
-        "draw-only", "a picture, no text", _require_tool(_IMAGE_TOOL, _draw_and_stop)
+        "draw-only",
+        "a picture, no text",
+        _require_tool(_IMAGE_TOOL, _draw_without_text),
     ),
     make_scenario(
         "draw-generating",
         "a picture whose item ends with the status `generating`",
-        _require_tool(_IMAGE_TOOL, _draw_and_stay),
+        _require_tool(_IMAGE_TOOL, _draw_unfinished),
     ),
     make_scenario(
         "draw-failed",
@@ -202,12 +209,12 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "count",
-        "code that leaves a table and a chart, then a link",
+        "code that writes a table and a chart, then a link",
         _require_tool(_CODE_TOOL, _count),
     ),
     make_scenario(
         "count-twice",
-        "code, a thought, more code, a thought, then the answer",
+        "code, reasoning, more code, reasoning, then the answer",
         _require_tool(_CODE_TOOL, _count_twice),
     ),
     make_scenario(
@@ -218,7 +225,7 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "count-failed",
         "code that failed, then a sentence",
-        _require_tool(_CODE_TOOL, _fail),
+        _require_tool(_CODE_TOOL, _fail_to_run),
     ),
     make_scenario(
         "plot",

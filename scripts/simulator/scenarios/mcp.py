@@ -1,4 +1,4 @@
-"""What the model says when it calls tools of remote servers."""
+"""Replies that call tools of remote MCP servers."""
 
 import json
 from typing import Any
@@ -40,13 +40,14 @@ UNLISTED = "Http status code: 401 (Unauthorized)"
 
 
 def _labels(request: ValidRequest) -> list[str]:
-    """Return the labels of the offered servers, else two to show what they look like."""
-    return [tool["server_label"] for tool in request.tools("mcp")] or [CLOCKS, ATLAS]
+    """Return the labels of the servers in the request; without any, two of our own."""
+    labels = [tool["server_label"] for tool in request.tools("mcp")]
+    return labels or [CLOCKS, ATLAS]
 
 
 def _missing_tool_lists(request: ValidRequest, *labels: str) -> list[Item]:
-    """Return the lists of tools that the input does not hold yet."""
-    known = {
+    """Return the lists of tools that the input does not contain."""
+    listed = {
         item["server_label"]
         for item in request.items
         if item.get("type") == "mcp_list_tools"
@@ -54,30 +55,37 @@ def _missing_tool_lists(request: ValidRequest, *labels: str) -> list[Item]:
     return [
         build_mcp_list_tools(label, "now", "zones")
         for label in labels
-        if label not in known
+        if label not in listed
     ]
 
 
 def _reply_after_lists(*items: Item, servers: int = 1) -> ComposeReply:
-    """Return a reply of `items`, whose label `$server` is that of the first server."""
+    """Return a reply of lists of tools, where they are missing, then some items.
+
+    The items get the labels of the request's servers, of which the first ones are used.
+    """
 
     def compose(request: ValidRequest, _options: Options) -> Reply:
         labels = _labels(request)[:servers]
-        named = [_name_tools(item, labels) for item in items]
-        return make_reply(*_missing_tool_lists(request, *labels), *named)
+        relabeled = [_with_label(item, labels) for item in items]
+        return make_reply(*_missing_tool_lists(request, *labels), *relabeled)
 
     return compose
 
 
-def _name_tools(item: Item, labels: list[str]) -> Item:
-    places = {CLOCKS: labels[0], ATLAS: labels[-1]}
+def _with_label(item: Item, labels: list[str]) -> Item:
+    """Return an item of one of our own servers as one of a server of the request."""
+    new_labels = {CLOCKS: labels[0], ATLAS: labels[-1]}
     label = item.get("server_label")
-    return {**item, "server_label": places[label]} if label in places else item
+    if label not in new_labels:
+        return item
+    return {**item, "server_label": new_labels[label]}
 
 
-def _call_unlisted(request: ValidRequest, _options: Options) -> Reply:
-    broken: Item = {**build_mcp_list_tools(_labels(request)[0]), "error": UNLISTED}
-    return make_reply(broken, LOOKING, build_message("I cannot reach the clocks."))
+def _fail_to_list(request: ValidRequest, _options: Options) -> Reply:
+    tool_list = build_mcp_list_tools(_labels(request)[0])
+    failed = {**tool_list, "error": UNLISTED}
+    return make_reply(failed, LOOKING, build_message("I cannot reach the clocks."))
 
 
 def _refuse_unreachable(request: ValidRequest, _options: Options) -> Reply | HttpReply:
@@ -96,22 +104,23 @@ def _refuse_unreachable(request: ValidRequest, _options: Options) -> Reply | Htt
 
 
 def _run_approved(request: ValidRequest, _options: Options) -> Reply:
-    """Make the calls that were allowed, then say what came of all."""
-    calls = [
-        _build_approved_call(approval)
-        for approval in find_approved_calls(request.items)
-    ]
-    made = f"{len(calls)} of the calls were made."
+    """Make the approved calls, then say how many they were."""
+    approval_requests = find_approved_calls(request.items)
+    calls = [_build_approved_call(approval) for approval in approval_requests]
+    count = f"{len(calls)} of the calls were made."
     outcome = f"It said: {NOON}." if calls else "I go on without."
-    return make_reply(*calls, build_message(f"{made} {outcome}"))
+    return make_reply(*calls, build_message(f"{count} {outcome}"))
 
 
-def _build_approved_call(approval: Any) -> Item:
+def _build_approved_call(approval_request: Any) -> Item:
     """Return the call that an approval request asked for."""
     call = build_mcp_call(
-        approval["server_label"], approval["name"], approval["arguments"], NOON
+        approval_request["server_label"],
+        approval_request["name"],
+        approval_request["arguments"],
+        NOON,
     )
-    return {**call, "approval_request_id": approval["id"]}
+    return {**call, "approval_request_id": approval_request["id"]}
 
 
 CALL = build_mcp_call(CLOCKS, "now", UTC, NOON)
@@ -174,7 +183,7 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "mcp-unlisted",
         "a remote server whose tools cannot be listed, then the answer",
-        _call_unlisted,
+        _fail_to_list,
     ),
     make_scenario(
         "mcp-unreachable",
@@ -189,13 +198,13 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "mcp-approval",
-        "a question whether a remote call may be made, then what came of it",
+        "an approval request, then the approved call",
         _reply_after_lists(LOOKING, QUESTION),
         _run_approved,
     ),
     make_scenario(
         "mcp-approvals",
-        "two such questions and a function call at once, then what came of them",
+        "two approval requests and a function call at once, then the approved calls",
         _reply_after_lists(
             LOOKING,
             QUESTION,
@@ -206,7 +215,7 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "mcp-approval-forever",
-        "the same question after every answer",
+        "an approval request after every answer",
         _reply_after_lists(LOOKING, QUESTION),
     ),
 )

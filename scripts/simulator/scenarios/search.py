@@ -1,4 +1,4 @@
-"""What the model says when it searches."""
+"""Replies that search the web or files, and cite their sources."""
 
 from simulator.options import Options
 from simulator.request import ValidRequest
@@ -44,7 +44,7 @@ HOSTS = {
 
 
 def build_link(url: str) -> str:
-    """Return a citation as the model writes it into its text."""
+    """Return the link by which the model cites a page in its text."""
     return f"([{HOSTS[url]}]({url}))"
 
 
@@ -64,19 +64,20 @@ def build_cited_message(text: str, *urls: str, phase: str | None = None) -> Item
 
 
 def build_page_call(kind: str, url: str, pattern: str | None = None) -> Item:
-    """Return a look into a page that the search had found."""
-    more = {} if pattern is None else {"pattern": pattern}
-    action = {"type": kind, "url": url, **more}
+    """Return a call that opens a page (or finds a pattern in it)."""
+    action = {"type": kind, "url": url}
+    if pattern is not None:
+        action["pattern"] = pattern
     return {"type": "web_search_call", "action": action}
 
 
-def build_file_citation(text: str, behind: str, file: str) -> Item:
-    """Return a citation of a file, behind some words of a text."""
+def build_file_citation(text: str, words: str, file: str) -> Item:
+    """Return a citation of a file, positioned after some words of a text."""
     return {
         "type": "file_citation",
         "file_id": f"file-{file.partition('.')[0]}",
         "filename": file,
-        "index": text.index(behind) + len(behind),
+        "index": text.index(words) + len(words),
     }
 
 
@@ -97,23 +98,23 @@ SEARCH["action"]["queries"].append("thickness of the ice in 1963")
 
 
 def require_tool(kind: str, *replies: Reply) -> tuple[ComposeReply, ...]:
-    """Return replies of a model that has a tool; without it, it says so."""
+    """Return replies that need a hosted tool; without it, the model says so."""
+    return tuple(_require_tool(kind, reply) for reply in replies)
 
-    def require(reply: Reply) -> ComposeReply:
-        def compose(request: ValidRequest, _options: Options) -> Reply:
-            if request.tools(kind):
-                return reply
-            return make_reply(build_message(f"I have no {kind}."))
 
-        return compose
+def _require_tool(kind: str, reply: Reply) -> ComposeReply:
+    def compose(request: ValidRequest, _options: Options) -> Reply:
+        if request.tools(kind):
+            return reply
+        return make_reply(build_message(f"I have no {kind}."))
 
-    return tuple(require(reply) for reply in replies)
+    return compose
 
 
 SEARCH_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "web-search",
-        "a search with two queries, a page opened, a word found there, three sources",
+        "a search with two queries, a page opened and searched, three sources",
         *require_tool(
             "web_search",
             make_reply(
@@ -128,7 +129,7 @@ SEARCH_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "search-tool",
-        "a search with a cited word on it, a call of the first function, another search",
+        "a search, commentary with a source, a call of the first function, another search",
         *require_tool(
             "web_search",
             make_reply(

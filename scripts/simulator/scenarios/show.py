@@ -1,6 +1,6 @@
-"""What people see: real images, and thoughts that read like thoughts.
+"""Replies for demonstrations: real images, and texts as a model writes them.
 
-The tests use the other scenarios, whose texts say what the API was given.
+The tests use the other scenarios, whose texts say what the request contained.
 """
 
 import base64
@@ -78,10 +78,10 @@ def _build_postcard() -> Reply:
 
 
 def _build_chart() -> Reply:
-    ran = build_code_interpreter_call(CODE, "warmest: Aug\n")
+    call = build_code_interpreter_call(CODE, "warmest: Aug\n")
     url = f"data:image/png;base64,{_read_picture('chart')}"
-    ran["outputs"].append({"type": "image", "url": url})
-    cited = build_container_citation(
+    call["outputs"].append({"type": "image", "url": url})
+    citation = build_container_citation(
         CHART_TEXT, "sandbox:/mnt/data/temperatures.csv", TEMPERATURES_FILE
     )
     return make_reply(
@@ -89,15 +89,15 @@ def _build_chart() -> Reply:
             "**Choosing a chart**\n\nEleven months and one value each: bars, with the "
             "unit at the axis."
         ),
-        ran,
-        build_message(CHART_TEXT, annotations=[cited]),
+        call,
+        build_message(CHART_TEXT, annotations=[citation]),
     )
 
 
 SHOW_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "hello",
-        "reasoning, then a word on what can be asked here",
+        "reasoning, then a text about what can be asked here",
         make_reply(
             build_reasoning("**Greeting**\n\nSay who answers, and what can be tried."),
             build_message(HELLO),

@@ -1,4 +1,4 @@
-"""What the model says when it calls tools."""
+"""Replies that call functions, custom tools and a few hosted tools."""
 
 from simulator.scenarios.builders import (
     build_code_interpreter_call,
@@ -23,11 +23,11 @@ FOUND = build_message("I called `$tool`. It said: $output")
 CALL = build_function_call("$tool", "$arguments")
 OTHER_CALL = build_function_call("$tool", "$other")
 OTHER_SPELLING = build_function_call("functions.users.list", "$arguments")
-# A PNG of one pixel.
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAA"
     "AElFTkSuQmCC"
 )
+"""A PNG of one pixel."""
 
 
 TOOL_SCENARIOS: tuple[Scenario, ...] = (
@@ -91,7 +91,7 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "tool-cut",
-        "a body that ends among the arguments of a call",
+        "a stream that ends in the middle of a call's arguments",
         make_reply(CALL),
         options="cut=4",
     ),
@@ -102,7 +102,7 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "bad-arguments",
-        "a call whose arguments are no JSON, then the answer",
+        "a call whose arguments are not valid JSON, then the answer",
         make_reply(LOOKING, build_function_call("$tool", '{"city": "Zür')),
         make_reply(READING, FOUND),
     ),
@@ -120,7 +120,7 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "own-spelling",
-        "calls of users.list in the model's own spelling, with ids that no request takes",
+        "calls of users.list by names and with ids that no request may contain",
         make_reply(
             LOOKING,
             # Codex's backend gave such ids (hermes-agent 72006).

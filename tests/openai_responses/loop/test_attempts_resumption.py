@@ -195,7 +195,7 @@ async def test_an_answer_in_one_piece(connections: Connections, sim: Simulator) 
     assert asked_for(sim.requests) == ["post", "ask", "ask", "ask"]
 
 
-async def test_an_organisation_that_may_not_stream(
+async def test_an_organization_that_may_not_stream(
     connections: Connections,
 ) -> None:
     """The fallback for its refusal keeps the answer in the background."""

@@ -1,4 +1,4 @@
-"""Neighbouring growth of one text is one event."""
+"""Neighboring growth of one text is one event."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ def grew(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDe
     return TextDelta(index, kind, part, text)
 
 
-def test_neighbours_are_joined() -> None:
+def test_neighbors_are_joined() -> None:
     """Growth of the same text becomes one, in order."""
     events: list[RunEvent] = [START, grew("a"), grew("b"), grew("c"), END]
     assert joined(events) == [START, grew("abc"), END]

@@ -1,4 +1,4 @@
-"""Neighbouring deltas of one text are one delta."""
+"""Neighboring deltas of one text are one delta."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextD
     return TextDelta(index, kind, part, text)
 
 
-def test_neighbours_become_one() -> None:
+def test_neighbors_become_one() -> None:
     """Deltas of the same text are joined in order, up to any other event."""
     events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), None]
 

@@ -56,14 +56,14 @@ def asking(said: str = "Hi", **fields: Any) -> ResponsesRequest:
 
 @pytest_asyncio.fixture
 async def unverified() -> AsyncIterator[Simulator]:
-    """Return a server for an organisation that gets no summaries."""
+    """Return a server for an organization that gets no summaries."""
     async with Simulator("unverified") as simulator:
         yield simulator
 
 
 @pytest_asyncio.fixture
 async def unstreamed() -> AsyncIterator[Simulator]:
-    """Return a server for an organisation that gets no stream either."""
+    """Return a server for an organization that gets no stream either."""
     async with Simulator("unverified-stream") as simulator:
         yield simulator
 
@@ -94,7 +94,7 @@ async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
     ]
 
 
-async def test_reasoning_of_another_organisation(
+async def test_reasoning_of_another_organization(
     connections: Connections, sim: Simulator
 ) -> None:
     """It is left out; the words stay."""

@@ -181,7 +181,7 @@ def test_names_lead_to_lasting_models(names: dict[str, str]) -> None:
 def test_a_fact_is_said_once() -> None:
     """Two sources for one fact would hide which of them counts."""
     said = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
-    with pytest.raises(ValueError, match="gpt-5: phase is said twice, again by anot"):
+    with pytest.raises(ValueError, match="gpt-5: phase is stated again by anot"):
         merge_facts("gpt-5", said)
 
 

@@ -143,7 +143,7 @@ def test_usual_depth_is_read(wrap: str) -> None:
 
 
 def test_wide_json_is_not_deep() -> None:
-    """Many neighbours are no depth."""
+    """Many neighbors are no depth."""
     assert len(load_json(json.dumps([[[]]] * 10_000))) == 10_000
 
 
