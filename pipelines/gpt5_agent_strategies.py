@@ -12156,26 +12156,26 @@ _STAYS = ("__v", "dead", "repairs")
 
 
 def prune(
-    values: JsonObject, messages: JsonObject, own: str, most: int
+    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
 ) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
+    """Return the values to write in addition to that of `own_key`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters.
+    have at most `max_characters` of JSON.
     """
     has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
         # The key of earlier pipes is never written.
-        if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
+        if key in (own_key, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
             pruned[key] = _without_items(value)
-    pruned |= _prune_oldest(present, most)
+    pruned |= _prune_oldest(present, max_characters)
     return {key: value for key, value in pruned.items() if value != values[key]}
 
 
@@ -12194,15 +12194,17 @@ def _has_ended(message: object) -> bool:
     return as_mapping(message).get("done") is not False
 
 
-def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
+def _prune_oldest(
+    values: Mapping[str, JsonObject], max_characters: int
+) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    excess = sum(sizes.values()) - most
+    excess = sum(sizes.values()) - max_characters
     if excess <= 0:
         return {}
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
-    excess += int(most * (1 - _KEPT_SHARE))
+    excess += int(max_characters * (1 - _KEPT_SHARE))
     ages = [
         (_oldest_time(value), order, key)
         for order, (key, value) in enumerate(values.items())
@@ -12275,12 +12277,14 @@ def write_details(
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries = [
-        _entry(back, shown)
+        _entry(replayed, shown)
         for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
+        for replayed in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(replayed)
     ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    carried = [
+        {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
+    ]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
@@ -12299,7 +12303,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        rest = {
+            name: value for name, value in item.items() if name != "encrypted_content"
+        }
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)

@@ -12683,26 +12683,26 @@ _STAYS = ("__v", "dead", "repairs")
 
 
 def prune(
-    values: JsonObject, messages: JsonObject, own: str, most: int
+    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
 ) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
+    """Return the values to write in addition to that of `own_key`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters.
+    have at most `max_characters` of JSON.
     """
     has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
         # The key of earlier pipes is never written.
-        if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
+        if key in (own_key, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
             pruned[key] = _without_items(value)
-    pruned |= _prune_oldest(present, most)
+    pruned |= _prune_oldest(present, max_characters)
     return {key: value for key, value in pruned.items() if value != values[key]}
 
 
@@ -12721,15 +12721,17 @@ def _has_ended(message: object) -> bool:
     return as_mapping(message).get("done") is not False
 
 
-def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
+def _prune_oldest(
+    values: Mapping[str, JsonObject], max_characters: int
+) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    excess = sum(sizes.values()) - most
+    excess = sum(sizes.values()) - max_characters
     if excess <= 0:
         return {}
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
-    excess += int(most * (1 - _KEPT_SHARE))
+    excess += int(max_characters * (1 - _KEPT_SHARE))
     ages = [
         (_oldest_time(value), order, key)
         for order, (key, value) in enumerate(values.items())
@@ -15112,12 +15114,14 @@ def write_details(
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries = [
-        _entry(back, shown)
+        _entry(replayed, shown)
         for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
+        for replayed in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(replayed)
     ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    carried = [
+        {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
+    ]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
@@ -15136,7 +15140,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        rest = {
+            name: value for name, value in item.items() if name != "encrypted_content"
+        }
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
@@ -15347,16 +15353,16 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
 
 
 def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
+    messages: JsonObject, last_id: str, replaced_id: str = ""
 ) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+    """Return the outputs of the branch that ends at `last_id`, by ids of answers.
 
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
+    They are as the host stores them. Answers that follow one another are one run, with
+    the id of the first. If an answer is written anew, the host appends the replaced one.
     """
     runs: dict[str, list[object]] = {}
     first_id = ""
-    branch = list(walk_branch(messages, tip))
+    branch = list(walk_branch(messages, last_id))
     for answer_id, message in reversed(branch):
         if message.get("role") == "user":
             first_id = ""
@@ -15364,7 +15370,7 @@ def stored_outputs(
         first_id = first_id or answer_id
         runs.setdefault(first_id, []).append(message.get("output"))
     if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
+        runs[first_id].append(value_at(messages, replaced_id, "output"))
     return runs
 
 
@@ -16673,12 +16679,18 @@ class Recorder:
         self._scope = scope
         self._new_record = new_record
         self._pending: list[tuple[int, Item]] = []
+        """Items that wait for a record, in order, each with its output index."""
         self._messages: dict[int, Item] = {}
+        """Messages whose text has not begun, by output index."""
         self._records: dict[int, Record] = {}
+        """The records of messages that have begun, by output index."""
         self._after_message = False
         self._commentary: set[int] = set()
+        """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
         self._turn: dict[int, tuple[Item, str]] = {}
+        """The items of the current response with their shown texts, by output index;
+        only for the carrier `details`."""
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
@@ -23517,20 +23529,30 @@ def _build_flat(chat: _Chat) -> _Chat:
     # The input follows in a later pass; here it only counts whether there is any.
     items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
-    facts = chat.model.facts
-    account = chat.call.account
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    effort = _other_allowed_effort(chat, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _other_allowed_effort(chat: _Chat, request: ResponsesRequest) -> str:
+    """Return the effort that the limits of the account allow instead of the request's.
+
+    Empty if there are none, or if they allow what is asked for.
+    """
+    account = chat.call.account
+    if account is None:
+        return ""
+    facts = chat.model.facts
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    return account.limits.nearest_allowed_effort(asked, usable)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:
@@ -23570,8 +23592,8 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _sent_instructions(chat, earlier)
-        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+        known = _sent_instructions(chat, earlier)
+        sent = change_instructions(known, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
@@ -23659,8 +23681,10 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     user_id = chat.call.caller.user_id
     size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
-    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if _sends_documents(chat) and any(attachments):
+    has_attachments = any(
+        part.attachments for part in parts if isinstance(part, UserMessage)
+    )
+    if _sends_documents(chat) and has_attachments:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
@@ -23857,8 +23881,10 @@ def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
     )
 
 
-_MANY_TOKENS = 4000
-_SOME_TOKENS = 1000
+_MIN_TOOL_TOKENS = 1000
+"""Fewer are never mentioned."""
+_MANY_TOOL_TOKENS = 4000
+"""More are always mentioned; in between, if they are more than half of the input."""
 _CHARACTERS_OF_A_TOKEN = 4
 
 
@@ -23877,8 +23903,10 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    # Each response of the run has read the tools again.
     tokens = min(size * len(ended.usages), usage.input)
-    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+    notable = min(_MANY_TOOL_TOKENS, usage.input / 2)
+    if tokens <= max(_MIN_TOOL_TOKENS, notable):
         return ""
     if not call.capabilities.first_time(f"tools of {call.caller.chat_id}"):
         return ""
@@ -24084,15 +24112,15 @@ def _response_head(caller: Caller) -> tuple[str, int, str]:
 # --------------------------------------------------------------------------------------
 
 
-_HOW = (
+_LEGACY_TOOLS = (
     "Open WebUI runs this model's tools in its legacy way: before it asks the model, "
     "and without its reasoning."
 )
-_ADVICE = (
+_HOW_TO_CHANGE = (
     " Set Function Calling to Native in the model's advanced parameters, or switch on "
     "AUTO_NATIVE_TOOLS in the valves of this pipe."
 )
-_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
+_IS_CHANGED = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notice(call: CheckedCall) -> str:
@@ -24102,8 +24130,7 @@ async def _legacy_notice(call: CheckedCall) -> str:
     if not await is_legacy_model(call.model_id):
         return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(call.model_id)
-    advice = _DONE if changed else _ADVICE
-    notice = f"{_HOW}{advice}"
+    notice = f"{_LEGACY_TOOLS}{_IS_CHANGED if changed else _HOW_TO_CHANGE}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
 
@@ -24127,12 +24154,12 @@ def _valve_notes(call: CheckedCall) -> list[str]:
     servers = call.config.remote
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
-    end = retirement_notice(drawing, utc_today())
-    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    retirement = retirement_notice(drawing, utc_today())
+    image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
     every_note = (
         *servers.notes,
         opening_error(call.config.expert),
-        image,
+        image_note,
         unused_search_budget(call.config, call.model),
     )
     return [note for note in every_note if note and _is_first_notice(call, note)]
@@ -24167,7 +24194,7 @@ def refusal_notice(call: CheckedCall) -> str:
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the notices to show behind the answer's last line; tasks have none.
 
-    The page shows only the last one, so that is the worst.
+    The page shows only the last one, so the most serious one comes last.
     """
     call = prepared.call
     if call.caller.task:
@@ -24534,16 +24561,18 @@ class _RunCounts:
     """Counts the responses of a run.
 
     The API reports no usage of a response that is stopped, so it is estimated from the
-    texts; hidden reasoning is not known. `_characters` are those of the current
-    response, None between two responses.
+    texts; hidden reasoning is not known.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
         self._account = account
         self._counted = 0
+        """Responses whose usage was counted."""
         self._containers = set[str]()
+        """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
+        """The text received of the current response; None between two responses."""
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing."""
@@ -24577,14 +24606,18 @@ class _RunCounts:
                     yield event
         finally:
             if self._characters is not None:
-                items = self._prepared.request.input
-                sent = sum(len(message_text(item)) for item in items)
-                estimate = Usage(
-                    sent // _CHARACTERS_PER_TOKEN,
-                    self._characters // _CHARACTERS_PER_TOKEN,
-                )
-                self._counted = 0
-                self.add([estimate])
+                self._add_stopped(self._characters)
+
+    def _add_stopped(self, received: int) -> None:
+        """Count a response that was stopped after this many characters."""
+        items = self._prepared.request.input
+        sent = sum(len(message_text(item)) for item in items)
+        estimate = Usage(
+            input=sent // _CHARACTERS_PER_TOKEN,
+            output=received // _CHARACTERS_PER_TOKEN,
+        )
+        self._counted = 0  # `add` expects the usages of a whole run
+        self.add([estimate])
 
 
 # --------------------------------------------------------------------------------------
@@ -24956,7 +24989,9 @@ class AnswerRecords:
 
 
 _MAX_FETCHED = 32 * 1024**2
+"""Bytes of one file of a container; it is in memory until the host has stored it."""
 _MAX_FILES = 20
+"""Files of one text."""
 
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
@@ -24978,6 +25013,8 @@ class ArtifactStore:
         self._connections = connections
         self._patience = patience
         self._stored: dict[str, Item | None] = {}
+        """The entries of stored files by the digests of their contents; None for what
+        the host refused."""
 
     async def stored(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
@@ -25022,7 +25059,7 @@ class ArtifactStore:
                     files.append(stored)
                 else:
                     notes.append(_NOT_STORED.format("The image"))
-        return _made_card(files=files, notes=notes)
+        return _filled_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
         """Return the card of a text that names files in a container."""
@@ -25030,7 +25067,7 @@ class ArtifactStore:
         notes: list[str] = []
         links: dict[str, str] = {}
         deadlines = Deadlines(self._patience)
-        shown = {file["id"] for file in self._stored.values() if file}
+        shown_ids = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
             name = _file_name(citation)
             stored = await self._fetched(citation, name, deadlines)
@@ -25040,23 +25077,28 @@ class ArtifactStore:
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
             is_image = stored["type"] == "image"
-            if is_image and stored["id"] not in shown:
+            if is_image and stored["id"] not in shown_ids:
                 files.append(stored)
-                shown.add(stored["id"])
+                shown_ids.add(stored["id"])
             elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
+        return _filled_card(files=files, notes=notes, links=links)
 
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
         """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        container_and_file = (
+            str(citation.get("container_id")),
+            str(citation.get("file_id")),
+        )
         try:
-            endpoint = self._call.endpoint
-            connections = self._connections
             content = await container_file(
-                endpoint, connections, ids, _MAX_FETCHED, deadlines
+                self._call.endpoint,
+                self._connections,
+                container_and_file,
+                _MAX_FETCHED,
+                deadlines,
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -25095,9 +25137,9 @@ def _file_name(citation: Item) -> str:
     return shorten_name(path.rpartition("/")[2]) or "file"
 
 
-def _made_card(**held: object) -> JsonObject:
-    """Return a card of those parts that hold something."""
-    return {name: value for name, value in held.items() if value}
+def _filled_card(**parts: object) -> JsonObject:
+    """Return a card without its empty parts."""
+    return {name: value for name, value in parts.items() if value}
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
@@ -25148,10 +25190,10 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
-                ended = answer.whole(event)
-                async with aclosing(_end_answer(prepared, ended, uploads)) as ends:
-                    async for end in ends:
-                        yield end
+                end = _end_answer(prepared, answer.whole(event), uploads)
+                async with aclosing(end) as last_events:
+                    async for last_event in last_events:
+                        yield last_event
 
 
 async def _end_answer(
@@ -25301,6 +25343,7 @@ def finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 async def setup_lines(call: CheckedCall) -> list[str]:
     """Return what can keep users from their answers and no request shows."""
     valves = [*call.config.remote.complaints, *call.config.problems]
+    valves += _agent_problems(call)
     lines = [finding("Valves", "They can be read.", " ".join(valves))]
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
@@ -25322,6 +25365,20 @@ async def setup_lines(call: CheckedCall) -> list[str]:
         advice = "Choose others in Open WebUI's settings."
         lines.append(finding("Open WebUI's task models", "", gone, advice))
     return lines
+
+
+def _agent_problems(call: CheckedCall) -> list[str]:
+    """Return why the agents that MODEL_ID lists do not answer."""
+    problems: list[str] = []
+    for name in comma_list(call.valves.MODEL_ID):
+        agent = find_agent(name, call.config.agent, is_switched=False)
+        if agent is None:
+            continue
+        try:
+            check_agent_model(agent, call.resolve(name))
+        except InvalidRequest as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
 
 
 def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:

@@ -30,7 +30,11 @@ def case_name(value: object) -> str | None:
 
 
 def _short(name: str) -> str:
-    """Leave out the middle: values that are alike mostly differ at an end."""
+    """Leave out the middle: values that are alike mostly differ at an end.
+
+    As in pytest's own names there is only ASCII: workers cannot send every character.
+    """
+    name = name.encode("ascii", "backslashreplace").decode()
     if len(name) <= LONGEST:
         return name
     half = (LONGEST - 2) // 2

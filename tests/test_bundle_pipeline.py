@@ -84,9 +84,9 @@ def test_a_method_that_the_server_cannot_call_is_refused(
     entry = PIPELINE_ENTRY.replace(PLAIN_METHOD, method)
     first = entry[: entry.index(method)].count("\n") + 1
 
-    found = refusals(tmp_path, entry)
+    refused = refusals(tmp_path, entry)
 
-    assert [(at, module) for module, at, why in found if words in why] == [
+    assert [(at, module) for module, at, why in refused if words in why] == [
         (first + offset, "gpt5_agent.pipeline")
     ]
 
@@ -135,6 +135,6 @@ def test_requirements_are_refused(tmp_path: Path) -> None:
     """The server would run pip, which can break it for good."""
     entry = PIPELINE_ENTRY.replace("license: MIT", "license: MIT\nrequirements: mcp")
 
-    (found,) = refusals(tmp_path, entry)
+    (refused,) = refusals(tmp_path, entry)
 
-    assert found[2].startswith("the frontmatter must have, in this order, title")
+    assert refused[2].startswith("the frontmatter must have, in this order, title")

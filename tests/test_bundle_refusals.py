@@ -146,10 +146,10 @@ def test_refused_in_one_module(case: str, tmp_path: Path) -> None:
     source, line, words = IN_ONE_MODULE[case]
     text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
 
-    found = refusals(tmp_path, {"pipes/openai_responses/words.py": text})
+    refused = refusals(tmp_path, {"pipes/openai_responses/words.py": text})
 
-    places = [(module, at) for module, at, reason in found if words in reason]
-    assert places == [("openai_responses.words", line)], found
+    places = [(module, at) for module, at, reason in refused if words in reason]
+    assert places == [("openai_responses.words", line)], refused
 
 
 FINE = {
@@ -226,10 +226,10 @@ def test_refused_across_modules(case: str, tmp_path: Path) -> None:
     text = f"{REPLIES}\n{source}\n"
     above = len(REPLIES.splitlines()) + 1
 
-    found = refusals(tmp_path, {"pipes/owui_chat/replies.py": text})
+    refused = refusals(tmp_path, {"pipes/owui_chat/replies.py": text})
 
-    places = [(module, at) for module, at, reason in found if words in reason]
-    assert places == [("owui_chat.replies", above + line)], found
+    places = [(module, at) for module, at, reason in refused if words in reason]
+    assert places == [("owui_chat.replies", above + line)], refused
 
 
 def test_cycle_is_refused(tmp_path: Path) -> None:
@@ -257,10 +257,10 @@ def test_module_without_docstring_is_refused(tmp_path: Path) -> None:
     """A module says what it is about, at least in the sources."""
     words = WORDS.partition("\n\n")[2]
 
-    found = refusals(tmp_path, {"pipes/openai_responses/words.py": words})
+    refused = refusals(tmp_path, {"pipes/openai_responses/words.py": words})
 
     reason = "a module needs a docstring"
-    assert found == [("openai_responses.words", 1, reason)]
+    assert refused == [("openai_responses.words", 1, reason)]
 
 
 def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
@@ -282,30 +282,30 @@ def test_entry_without_host_class_is_refused(tmp_path: Path) -> None:
     """The host must find its class, defined in the entry module itself."""
     entry = ENTRY.replace("class Pipe:", "class Pump:")
 
-    found = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+    refused = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
 
     reason = "the entry module defines no class Pipe"
-    assert found == [("owui_manifold.pipe", 1, reason)]
+    assert refused == [("owui_manifold.pipe", 1, reason)]
 
 
 def test_host_class_twice_in_the_entry_is_refused(tmp_path: Path) -> None:
     """Also the entry module has its class once."""
     entry = f"{ENTRY}\n\nclass Pipe: ...\n"
 
-    found = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+    refused = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
 
     line = len(entry.splitlines())
-    assert found == [("owui_manifold.pipe", line, "a second host class, Pipe")]
+    assert refused == [("owui_manifold.pipe", line, "a second host class, Pipe")]
 
 
 def test_code_in_a_package_init_is_refused(tmp_path: Path) -> None:
     """Nothing names an `__init__`, so its code would be lost."""
     init = '"""A package."""\n\nX = 1\n'
 
-    found = refusals(tmp_path, {"pipes/owui_chat/__init__.py": init})
+    refused = refusals(tmp_path, {"pipes/owui_chat/__init__.py": init})
 
     reason = "a package's __init__ has a docstring only"
-    assert found == [("owui_chat.__init__", 3, reason)]
+    assert refused == [("owui_chat.__init__", 3, reason)]
 
 
 FRONTMATTERS = {
@@ -329,9 +329,9 @@ def test_wrong_frontmatter_is_refused(case: str, tmp_path: Path) -> None:
     good, bad, words = FRONTMATTERS[case]
     entry = ENTRY.replace(good, bad, 1)
 
-    found = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+    refused = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
 
-    assert [(module, at) for module, at, why in found if words in why] == [
+    assert [(module, at) for module, at, why in refused if words in why] == [
         ("owui_manifold.pipe", 1)
     ]
 
@@ -343,10 +343,10 @@ def test_everything_is_refused_at_once(tmp_path: Path) -> None:
         "pipes/owui_chat/replies.py": REPLIES + "\nimport requests\n",
     }
 
-    found = refusals(tmp_path, files)
+    refused = refusals(tmp_path, files)
 
     above, below = len(WORDS.splitlines()) + 2, len(REPLIES.splitlines()) + 2
-    assert [(module, line) for module, line, _ in found] == [
+    assert [(module, line) for module, line, _ in refused] == [
         ("openai_responses.words", above),
         ("openai_responses.words", above),
         ("openai_responses.words", above + 1),

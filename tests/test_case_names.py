@@ -44,7 +44,7 @@ def test_pytest_names_what_is_short(value: object) -> None:
         (date(2026, 11, 26), "2026-11-26"),
         (b"x" * 5_000, "x*5000"),
         ("a" * 99 + " b", "a*99 b"),
-        (["half \ud800"], r"[half \ud800]"),
+        (["€", "\ud800"], r"[\u20ac,\ud800]"),
     ],
 )
 def test_value_is_written_out(value: object, name: str) -> None:

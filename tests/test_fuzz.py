@@ -156,9 +156,9 @@ BODIES = [(STREAMS / name).read_bytes() for name in TRANSCRIPTS]
 def test_any_events_are_a_run(events: list[Json]) -> None:
     """Fields missing or of another type, items twice, in disorder, deep in others."""
     with within(ENDLESS):
-        told = reported([body(events)])
-        assert_orderly(told)
-        assert_shown_and_kept(told)
+        reported_events = reported([body(events)])
+        assert_orderly(reported_events)
+        assert_shown_and_kept(reported_events)
 
 
 @given(
@@ -168,9 +168,11 @@ def test_any_events_are_a_run(events: list[Json]) -> None:
 def test_any_bytes_are_a_run(text: bytes, size: int) -> None:
     """Cut anywhere: what a broken gateway can make of a stream."""
     with within(ENDLESS):
-        told = reported(text[at : at + size] for at in range(0, len(text), size))
-        assert_orderly(told)
-        assert_shown_and_kept(told)
+        reported_events = reported(
+            text[at : at + size] for at in range(0, len(text), size)
+        )
+        assert_orderly(reported_events)
+        assert_shown_and_kept(reported_events)
 
 
 def _hostile_bodies() -> Iterator[tuple[str, bytes]]:
@@ -231,9 +233,11 @@ def test_hostile_body_takes_linear_work(name: str, size: int) -> None:
     text = HOSTILE_BODIES[name]
 
     def read() -> None:
-        told = reported(text[at : at + size] for at in range(0, len(text), size))
-        assert_shown_and_kept(told)
-        assert_orderly(told)
+        reported_events = reported(
+            text[at : at + size] for at in range(0, len(text), size)
+        )
+        assert_shown_and_kept(reported_events)
+        assert_orderly(reported_events)
 
     with within(ENDLESS):
         count_work(read, MAX_CALLS)

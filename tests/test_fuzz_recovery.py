@@ -22,9 +22,9 @@ async def test_no_chat_gets_stuck(built: ModuleType) -> None:
     reports = await run_chats(CHATS, built, at_once=10)
 
     figures = write_figures(reports)
-    assert [one.number for one in reports] == list(CHATS)
-    assert [one.number for one in reports if one.problems] == [], figures
-    assert any(one.extra for one in reports)
+    assert [report.number for report in reports] == list(CHATS)
+    assert [report.number for report in reports if report.problems] == [], figures
+    assert any(report.extra for report in reports)
 
 
 def test_the_stand_in_gives_calls_back_as_the_host_does() -> None:

@@ -112,5 +112,5 @@ def test_pictures_are_small_and_shown() -> None:
     texts = "".join(page.read_text("utf-8") for page in PAGES)
 
     assert len(pictures) >= 8
-    assert [one.name for one in pictures if one.name not in texts] == []
-    assert max(one.stat().st_size for one in pictures) <= LARGEST_PICTURE
+    assert [picture.name for picture in pictures if picture.name not in texts] == []
+    assert max(picture.stat().st_size for picture in pictures) <= LARGEST_PICTURE

@@ -282,7 +282,7 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
     """The pipe, packed, and four switches, each with the source of its built file."""
     functions = json.loads(files[FUNCTIONS])
 
-    assert [one["id"] for one in functions] == [
+    assert [function["id"] for function in functions] == [
         "openai_responses",
         "openai_responses_search",
         "openai_responses_effort",
@@ -290,10 +290,12 @@ def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
         "openai_responses_agent",
     ]
     assert functions[0]["content"] == files[packed_name(PIPE_ID)]
-    assert all(one["name"] and one["meta"]["description"] for one in functions)
+    assert all(
+        function["name"] and function["meta"]["description"] for function in functions
+    )
     # Names of Open WebUI's own switches.
     taken = {"web search", "image", "code interpreter"}
-    assert not {one["name"].lower() for one in functions} & taken
+    assert not {function["name"].lower() for function in functions} & taken
 
 
 def test_pipe_finds_the_filter_for_administrators(
@@ -325,13 +327,13 @@ def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:
     models = json.loads(files[MODELS])
 
     names = comma_list(Valves().MODEL_ID)
-    assert [one["id"] for one in models] == [f"openai_responses.{n}" for n in names]
-    for one in models:
-        assert one["access_grants"][0]["principal_id"] == "*"
-        assert one["params"] == {"function_calling": "native"}
-        assert one["meta"]["profile_image_url"].startswith("data:image/png;base64,")
-        assert one["meta"]["filterIds"] == list(SWITCHES)
-    assert len({one["meta"]["description"] for one in models}) == len(models)
+    assert [model["id"] for model in models] == [f"openai_responses.{n}" for n in names]
+    for model in models:
+        assert model["access_grants"][0]["principal_id"] == "*"
+        assert model["params"] == {"function_calling": "native"}
+        assert model["meta"]["profile_image_url"].startswith("data:image/png;base64,")
+        assert model["meta"]["filterIds"] == list(SWITCHES)
+    assert len({model["meta"]["description"] for model in models}) == len(models)
 
 
 def test_agent_says_what_it_does(files: dict[str, str]) -> None:
@@ -342,6 +344,14 @@ def test_agent_says_what_it_does(files: dict[str, str]) -> None:
     assert agent["name"] == "GPT agent (plans, uses tools)"
     assert "goes on until" in agent["meta"]["description"]
     assert "with GPT-6.1 Sol" in agent["meta"]["description"]
+
+
+def test_models_that_cost_many_times_as_much_are_not_public() -> None:
+    """Administrators see them, and give access to whom they choose."""
+    names = ["gpt-5.2", "gpt-6.1-sol-pro", "gpt-6.1-sol-research", "gpt-5.2-pro"]
+    models = json.loads(models_file("p", names, []))
+
+    assert [bool(one["access_grants"]) for one in models] == [True] + [False] * 3
 
 
 def test_model_without_vision_offers_no_pictures() -> None:

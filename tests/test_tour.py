@@ -86,7 +86,7 @@ def test_the_simulator_lists_what_it_can_do(
     main()
 
     printed = capsys.readouterr().out
-    assert all(f"{one.name} " in printed for one in ALL_SCENARIOS)
+    assert all(f"{scenario.name} " in printed for scenario in ALL_SCENARIOS)
     assert all(f"``{name}" in printed for name in NAMES)
 
 

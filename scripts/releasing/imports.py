@@ -60,7 +60,10 @@ def plugins_file(sources: Mapping[str, str]) -> str:
 
 
 def models_file(pipe: str, names: Iterable[str], filters: Iterable[str]) -> str:
-    """Return what *Import Models* takes: models of a pipe that everybody may use."""
+    """Return what *Import Models* takes: models of a pipe, for everybody.
+
+    Those that think longest, and research, are for administrators alone.
+    """
     icon = base64.b64encode(ICON.read_bytes()).decode()
     meta = {
         "profile_image_url": f"data:image/png;base64,{icon}",
@@ -94,6 +97,8 @@ def _model(
 ) -> dict[str, Any]:
     is_agent = model_id.rpartition(".")[2] in STRATEGY_NAMES
     described = _AGENT.format(resolve_model(model.id).name) if is_agent else ""
+    # These cost many times as much; without a grant only administrators see a model.
+    is_costly = model.pro or model.research or "-pro" in model.id
     vision = {} if model.facts.vision else {"vision": False}
     return {
         "id": model_id,
@@ -105,7 +110,7 @@ def _model(
             "capabilities": dict.fromkeys(CAPABILITIES, True) | vision,
         },
         "params": {"function_calling": "native"},
-        "access_grants": [EVERYBODY_READS],
+        "access_grants": [] if is_costly else [EVERYBODY_READS],
         "is_active": True,
     }
 

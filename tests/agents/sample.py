@@ -101,21 +101,21 @@ async def events_of(
 
 def answered(events: Sequence[AgentEvent]) -> list[object]:
     """The outputs of the calls that the agent answered."""
-    return [one.item["output"] for one in events if isinstance(one, ToolOutput)]
+    return [event.item["output"] for event in events if isinstance(event, ToolOutput)]
 
 
 def states(events: Sequence[AgentEvent]) -> list[str]:
     """What the agent did, one after the other."""
-    return [one.state for one in events if isinstance(one, StateChanged)]
+    return [event.state for event in events if isinstance(event, StateChanged)]
 
 
 def ending_of(events: Sequence[AgentEvent]) -> Ending:
     """How the run ended."""
-    [ended] = [one for one in events if isinstance(one, RunDone)]
+    [ended] = [event for event in events if isinstance(event, RunDone)]
     return ended.ending
 
 
 def metadata_of(events: Sequence[AgentEvent]) -> RunMetadata:
     """What the answer took."""
-    [ended] = [one for one in events if isinstance(one, ExecutionEnded)]
+    [ended] = [event for event in events if isinstance(event, ExecutionEnded)]
     return ended.metadata

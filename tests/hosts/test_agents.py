@@ -3,6 +3,7 @@
 import asyncio
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -10,7 +11,9 @@ import pytest_asyncio
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
-from hosts.sent import chat_bodies, instructions_of, kinds
+from hosts.sent import answered, chat_bodies, instructions_of, kinds
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.administration import administration
 from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.switches import AGENT, switches, workspace_model
 from simulator import Simulator
@@ -222,8 +225,8 @@ async def test_two_people_at_once(tab: Tab, admin: User, simulator: Simulator) -
     async with Tab(admin) as other:
         both: list[Turn] = await asyncio.gather(
             *(
-                one.send(AGENT_MODEL, "sim:agent-work hi", body=USED)
-                for one in (tab, other)
+                page_tab.send(AGENT_MODEL, "sim:agent-work hi", body=USED)
+                for page_tab in (tab, other)
             )
         )
         messages = [await tab.message(both[0]), await other.message(both[1])]
@@ -296,7 +299,61 @@ async def test_the_switch_keeps_the_beginning_of_a_chat(
     assert inputs[1][: len(inputs[0])] == inputs[0]
     assert inputs[2][: len(inputs[1])] == inputs[1]
     answers = [request.response or {} for request in simulator.requests]
-    assert not [one for one in answers if one.get("input_transformations")]
+    assert not [answer for answer in answers if answer.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+async def test_limits_are_about_the_model_that_works(
+    admin: User, simulator: Simulator
+) -> None:
+    """The name of an agent opens no other model, and neither does the switch."""
+    rule = {"role": "user", "models": ["gpt-5.2*", "gpt5_*", "thoughtful"]}
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps([rule])),
+        switches(admin, OLDER) as model,
+        await admin.add_user(f"{uuid4().hex}@example.com", "limited") as asker,
+        Tab(asker) as tab,
+    ):
+        listed = [
+            await tab.send(one, "sim:short hello") for one in (AGENT_MODEL, REACT)
+        ]
+        body = {**USED, "filter_ids": [AGENT]}
+        switched = await tab.send(model, "sim:agent-work weather?", body=body)
+
+    for turn in listed:
+        assert "gpt-6.1-sol is not available to you" in str(turn.error)
+    assert switched.error is None
+    assert {sent["model"] for sent in chat_bodies(simulator)} == {"gpt-5.2"}
+
+
+@pytest.mark.asyncio
+async def test_older_mode_evades_neither_limits_nor_rules(
+    tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """Open WebUI chooses the tools in a request of its own, which counts as well.
+
+    Where there are rules for tools, it is not answered, and no tool runs.
+    """
+    counted = "SELECT sum(requests) AS n FROM openai_responses_usage WHERE user_id = ?"
+    rules = json.dumps([{"role": "user", "tokens": 10**9, "per": "day"}])
+    body = {"tool_ids": ["toolkit"], "params": {"function_calling": "legacy"}}
+    choice = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
+    question = f"sim:chat {json.dumps(choice)}"
+    async with (
+        administration(admin, USER_LIMITS_JSON=rules),
+        await admin.add_user(f"{uuid4().hex}@example.com", "limited") as asker,
+        Tab(asker) as own,
+    ):
+        turn = await own.send(AGENT_MODEL, question, body=body)
+        requests = len(answered(simulator))
+        [row] = server.sql(counted, asker.id)
+        async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=deny"):
+            denied = await own.send(AGENT_MODEL, question, body=body)
+
+    assert turn.error is denied.error is None
+    assert row["n"] == requests == 2
+    assert len(answered(simulator)) == requests + 1
+    assert "Sunny in" not in json.dumps(answered(simulator)[-1].body)
 
 
 @pytest_asyncio.fixture

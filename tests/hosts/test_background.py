@@ -31,7 +31,7 @@ async def pro(admin: User, pipe_source: str, pipe_valves: Json) -> AsyncIterator
 
 def looked_up(simulator: Simulator) -> list[RecordedRequest]:
     """The requests about a response that there is already."""
-    return [one for one in simulator.requests if "/resp_" in one.path]
+    return [request for request in simulator.requests if "/resp_" in request.path]
 
 
 def cancelled(simulator: Simulator) -> list[str]:

@@ -92,13 +92,13 @@ async def test_unusual_tools_do_not_stop_the_chat(
     names, ids = zip(*histories[0], strict=True)
     assert names[0] == next(n for n in tool_names(sent[0]) if n.startswith("users_"))
     assert len({*ids}) == 2
-    assert all(len(one) <= 64 for one in ids)
+    assert all(len(id) <= 64 for id in ids)
 
 
 def calls_of(body: Json) -> list[tuple[str, str]]:
     """The name and the id of each call in a request."""
-    calls = [one for one in body["input"] if one["type"] == "function_call"]
-    return [(one["name"], one["call_id"]) for one in calls]
+    calls = [item for item in body["input"] if item["type"] == "function_call"]
+    return [(call["name"], call["call_id"]) for call in calls]
 
 
 def tool_names(body: Json) -> list[str]:

@@ -59,7 +59,7 @@ def assert_prefixes(simulator: Simulator) -> None:
         expected = [same(item) for item in [*before["input"], *output]]
         assert [same(item) for item in after["input"][: len(expected)]] == expected
     answers = [request.response or {} for request in simulator.requests]
-    assert not [one for one in answers if one.get("input_transformations")]
+    assert not [answer for answer in answers if answer.get("input_transformations")]
 
 
 def text_of(stored: Json) -> str:

@@ -36,11 +36,11 @@ async def test_many_calls_of_one_run_are_sent_with_their_outputs(
     """Those that are more than one request can hold are left out."""
     ids = [f"call_{number}" for number in range(count)]
     function = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
-    calls = [{"id": one, "type": "function", "function": function} for one in ids]
+    calls = [{"id": id, "type": "function", "function": function} for id in ids]
     messages: list[Json] = [
         {"role": "user", "content": "sim:short hello"},
         {"role": "assistant", "content": "", "tool_calls": calls},
-        *({"role": "tool", "tool_call_id": one, "content": "Rain."} for one in ids),
+        *({"role": "tool", "tool_call_id": id, "content": "Rain."} for id in ids),
         {"role": "user", "content": "sim:short and now?"},
     ]
     await member.completion(MODEL, messages)

@@ -58,7 +58,7 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     await pages.set_valves(ID, {**values, "Model Id": MODEL})
     for function_id in (ID, *SWITCH_IDS.values()):
         await pages.enable(function_id)
-    assert f"{ID}.{MODEL}" not in [one["id"] for one in await page.user.models()]
+    assert f"{ID}.{MODEL}" not in [model["id"] for model in await page.user.models()]
     await pages.open_models()
     await pages.import_models(models)
 

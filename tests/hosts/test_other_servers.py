@@ -83,8 +83,8 @@ async def test_calls_that_are_numbered_anew_in_each_response(
     for before, after in pairwise(bodies):
         assert after["input"][: len(before["input"])] == before["input"]
     items = bodies[-1]["input"]
-    answers = [one for one in items if one["type"] == "function_call_output"]
-    call_ids = [one["call_id"] for one in items if one["type"] == "function_call"]
+    answers = [item for item in items if item["type"] == "function_call_output"]
+    call_ids = [item["call_id"] for item in items if item["type"] == "function_call"]
     assert call_ids == ["call_0", "call_0_2", "call_0_3", "call_0_4"]
     assert [answer["call_id"] for answer in answers] == call_ids
     assert not [answer for answer in answers if "Error" in answer["output"]]

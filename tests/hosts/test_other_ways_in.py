@@ -40,7 +40,9 @@ async def guarded(admin: User) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def settings_changed(admin: User, path: str, **changes: object) -> AsyncIterator:
+async def settings_changed(
+    admin: User, path: str, **changes: object
+) -> AsyncIterator[None]:
     """Other settings of the server for a while."""
     before = await admin.call("GET", path)
     await admin.call("POST", path, {**before, **changes})
@@ -109,7 +111,11 @@ async def test_summary_of_a_row_instructs_nobody(
         plain = await tab.user.chat(chat_id)
         forged = with_summary(plain, carrier)
         if is_imported:
-            form = {"chat": {**forged, "title": "imported"}, "meta": {}, "pinned": False}
+            form = {
+                "chat": {**forged, "title": "imported"},
+                "meta": {},
+                "pinned": False,
+            }
             [row] = await tab.user.import_chats([form])
             chat_id = row["id"]
         else:
@@ -200,6 +206,16 @@ async def test_mention_in_a_channel_is_the_mentioning_users(
     assert counted == [1, None]
 
 
+async def runs_of(owner: User, path: str) -> list[Json]:
+    """The runs of an automation, once there are any; no event tells it."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            runs: list[Json] = await owner.call("GET", path)
+            if runs:
+                return runs
+            await asyncio.sleep(0.05)
+
+
 @pytest.mark.usefixtures("features")
 async def test_automation_is_its_owners(
     admin: User, server: OpenWebUI, simulator: Simulator
@@ -221,10 +237,7 @@ async def test_automation_is_its_owners(
             form = {"name": "Morning", "data": data, "is_active": False}
             made = await owner.call("POST", f"{path}/create", form)
             await owner.call("POST", f"{path}/{made['id']}/run")
-            async with asyncio.timeout(PATIENCE):
-                while not (run := await owner.call("GET", f"{path}/{made['id']}/runs")):
-                    await asyncio.sleep(0.05)
-            runs += run
+            runs += await runs_of(owner, f"{path}/{made['id']}/runs")
         counted = server.sql(SUM, owner.id)[0]["n"]
 
     assert [run["status"] for run in runs] == ["success", "error"]
@@ -232,9 +245,7 @@ async def test_automation_is_its_owners(
     assert counted == len(answered(simulator)) == 1
 
 
-async def test_arena_leads_to_no_other_model(
-    admin: User, simulator: Simulator
-) -> None:
+async def test_arena_leads_to_no_other_model(admin: User, simulator: Simulator) -> None:
     """Open WebUI chooses a model by chance, for the chat and for its title."""
     path = "/api/v1/evaluations/config"
     chance = {
@@ -283,7 +294,7 @@ async def test_imported_models_open_nothing(
     await admin.models()
     await admin.share_model(f"{own}.gpt-5.2", "for everybody")
     private = f"{own}.gpt-6.1-sol-pro"
-    costly = {
+    costly: Json = {
         "system": "Be brief.",
         "custom_params": {
             "service_tier": "priority",
@@ -291,7 +302,7 @@ async def test_imported_models_open_nothing(
             "reasoning": {"mode": "pro"},
         },
     }
-    mine = {"name": "Mine", "meta": {}, "params": costly, "is_active": True}
+    mine: Json = {"name": "Mine", "meta": {}, "params": costly, "is_active": True}
     mine["access_grants"] = [EVERYBODY_READS]
     claims = [
         {**mine, "id": private, "base_model_id": None},
@@ -320,8 +331,8 @@ async def test_imported_models_open_nothing(
     finally:
         await admin.delete_function(own)
         for model in ("mine-open", "mine-private", f"{own}.gpt-5.2"):
-            form = {"id": model}
-            await admin.call("POST", "/api/v1/models/model/delete", form)
+            gone = {"id": model}
+            await admin.call("POST", "/api/v1/models/model/delete", gone)
 
     assert turn.error is None
     [sent] = chat_bodies(simulator)
@@ -365,3 +376,40 @@ async def test_pages_of_other_sites_are_not_answered(server: OpenWebUI) -> None:
     async with server.admin.http.options(address, headers=asks) as answer:
         assert "Access-Control-Allow-Origin" not in answer.headers
         assert answer.status == 400
+
+
+# ------------------------------------------------------------ other people's things
+
+
+async def test_folder_of_somebody_else_instructs_nobody(
+    tab: Tab, admin: User, guarded: str, simulator: Simulator
+) -> None:
+    """A client names a folder, whose prompt Open WebUI adds; here one of the admin's."""
+    form = {"name": uuid4().hex, "data": {"system_prompt": FORGED}}
+    folder = await admin.call("POST", "/api/v1/folders/", form)
+    body = {"folder_id": folder["id"]}
+    with pytest.raises(OpenWebUIError):
+        await tab.send(guarded, "sim:short hello", body=body)
+    turn = await tab.send(guarded, "sim:short hello", temporary=[], body=body)
+
+    assert turn.error is None
+    assert instructions_of(chat_bodies(simulator)[-1]) == SYSTEM
+
+
+async def test_cloned_chat_brings_no_settings_along(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The page sends the system prompt that stands in the controls of a chat."""
+    turn = await tab.send(MODEL, "sim:short hello")
+    chat = await tab.user.chat(turn.chat_id)
+    params = {"system": FORGED, "custom_params": {"service_tier": "priority"}}
+    await tab.user.update_chat(turn.chat_id, {**chat, "params": params})
+    async with stranger(admin) as other, Tab(other) as own:
+        shared = await tab.user.share_chat(turn.chat_id, readers=[other])
+        cloned = await other.clone_shared_chat(shared["share_id"])
+        stored = await other.chat(cloned["id"])
+        again = await own.send(MODEL, "sim:short again", chat_id=cloned["id"])
+
+    assert again.error is None
+    assert FORGED not in json.dumps(stored)
+    assert FORGED not in json.dumps(chat_bodies(simulator)[-1])

@@ -336,7 +336,9 @@ async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
     labels = [step["label"] for step in steps]
     for number in (1, 2):
         prefix = f"TASK {number} > "
-        own = [one.removeprefix(prefix) for one in labels if one.startswith(prefix)]
+        own = [
+            label.removeprefix(prefix) for label in labels if label.startswith(prefix)
+        ]
         assert own == TASK_STEPS
     began = (event["data"] for event in turn.of_type("agent:log"))
     parents = {step["label"]: step["parent"] for step in began}

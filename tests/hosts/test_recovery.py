@@ -197,8 +197,8 @@ async def test_administrators_read_the_reason_of_a_refusal(
     """Administrators read the server's words, users do not; the log has them."""
     simulator.faults.append(refuse_item(text="poison", form="openrouter"))
     sentences = [
-        str((await one.send(MODEL, "sim:short poison")).error["message"])
-        for one in (tab, admins_tab)
+        str((await page_tab.send(MODEL, "sim:short poison")).error["message"])
+        for page_tab in (tab, admins_tab)
     ]
 
     users, admins = sentences

@@ -156,7 +156,7 @@ async def test_retrieved_passages_are_left_out_with_python(
     assert len([text for text in embeddings.texts if "Hyperborea" in text]) > 3
     assert FOUND in without.text
     assert ELSEWHERE not in without.text
-    assert without.container == []
+    assert without.container == without.documents == []
     assert with_python.container == [name]
     assert name in with_python.text
     assert FOUND not in with_python.text

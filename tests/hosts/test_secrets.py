@@ -75,7 +75,7 @@ _SERVER_WORDS = re.compile(r"The server said: .*")
 def found(places: object, *canaries: str) -> list[str]:
     """The canaries, and telling parts of them, that are anywhere in some places."""
     text = places if isinstance(places, str) else json.dumps(places)
-    parts = {one: (one, one[-6:]) for one in canaries}
+    parts = {canary: (canary, canary[-6:]) for canary in canaries}
     return [one for one, tells in parts.items() if any(p in text for p in tells)]
 
 

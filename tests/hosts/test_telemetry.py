@@ -38,8 +38,8 @@ async def test_chat_exports_spans_and_metrics(admin: User, tab: Tab) -> None:
     spans, metrics = json.loads(exported)
     assert turn.error is None
     assert len(json.loads(later)[0]) == len(spans)
-    [tool] = [one for one in spans if one["name"] == "execute_tool get_weather"]
-    [run] = [one for one in spans if one["context"]["span_id"] == tool["parent_id"]]
+    [tool] = [span for span in spans if span["name"] == "execute_tool get_weather"]
+    [run] = [span for span in spans if span["context"]["span_id"] == tool["parent_id"]]
     assert run["name"] == "chat gpt-6.2-sol"
     assert run["attributes"]["gen_ai.response.model"] == "gpt-6.2-sol"
     instruments = {

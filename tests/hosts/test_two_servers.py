@@ -307,7 +307,7 @@ async def test_workspace_is_used_by_one_server_at_a_time(
     choice = {"type": "function", "function": {"name": "python_execute"}}
     body = {"tool_ids": ["sandbox"], "tool_choice": choice}
     question = f"sim:tool {json.dumps({'code': WRITER})}"
-    branch = {"chat_id": first.chat_id, "parent_id": first.message_id}
+    branch: dict[str, Any] = {"chat_id": first.chat_id, "parent_id": first.message_id}
     turns = await asyncio.gather(
         *(tab.send(MODEL, question, body=body, **branch) for tab in tabs)
     )

@@ -131,7 +131,7 @@ async def edited(scene: Scene) -> str:
     """A person wrote the words anew."""
 
     def rewritten(output: list[Json]) -> list[Json]:
-        [message] = [one for one in output if one["type"] == "message"]
+        [message] = [item for item in output if item["type"] == "message"]
         message["content"][0]["text"] = "This is mine."
         return output
 
@@ -180,7 +180,7 @@ async def tool_card_deleted(scene: Scene) -> str:
     """The page takes the call and its output away together."""
     return await scene.change(
         await scene.looked_up(),
-        lambda output: [one for one in output if one["type"] not in CALL_TYPES],
+        lambda output: [item for item in output if item["type"] not in CALL_TYPES],
     )
 
 
@@ -188,7 +188,7 @@ async def only_an_output_deleted(scene: Scene) -> str:
     """Half a pair is left."""
     return await scene.change(
         await scene.looked_up(),
-        lambda output: [one for one in output if one["type"] != CALL_TYPES[1]],
+        lambda output: [item for item in output if item["type"] != CALL_TYPES[1]],
     )
 
 

@@ -392,11 +392,11 @@ def changed_instructions(count: int) -> Work:
     sent = {"a1": SentContext(model="m", instructions="\n".join(lines[0]))}
 
     def work() -> object:
-        told = sent_instructions(parts, sent, "m")
-        change = change_instructions(told, "\n".join(lines[1]), "m")
+        instructions = sent_instructions(parts, sent, "m")
+        change = change_instructions(instructions, "\n".join(lines[1]), "m")
         later = {**sent, "a2": change}
-        told = sent_instructions(parts, later, "m")
-        assert told
-        return apply_sent_context(parts, later, told.changes, {})
+        instructions = sent_instructions(parts, later, "m")
+        assert instructions
+        return apply_sent_context(parts, later, instructions.changes, {})
 
     return work

@@ -187,9 +187,9 @@ def test_rule_restricts_models(name: str, patterns: list[str], allowed: bool) ->
     model = resolve_model(name)
     limited = limits(rule(models=patterns), facts=call_facts(model=name))
 
-    told = refusal(limited, f"{model.id}-pro" if model.pro else model.id)
+    reason = refusal(limited, f"{model.id}-pro" if model.pro else model.id)
 
-    assert ("is not available to you" not in told) is allowed
+    assert ("is not available to you" not in reason) is allowed
 
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:

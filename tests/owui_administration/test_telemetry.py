@@ -255,7 +255,7 @@ async def test_tools_are_spans_inside_that_of_their_run(memory: Memory) -> None:
     assert run.told["gen_ai.response.model"] == "gpt-5.6-sol"
     assert run.told["gen_ai.usage.input_tokens"] > 0
     assert memory.values("openai_responses.cost") != []
-    everything = str([one.told for one in memory.spans]) + str(memory.measured)
+    everything = str([span.told for span in memory.spans]) + str(memory.measured)
     assert not [w for w in ("canary", "Zürich", "user-1", "chat-1") if w in everything]
 
 

@@ -300,7 +300,11 @@ def _chat_with_hidden(
     *contents: str, sent: Sequence[str], users: int = 2
 ) -> list[ChatPart]:
     """A stored chat of two questions, developer messages in it, and what is sent."""
-    said = [("user", "Hi"), *(("developer", one) for one in contents), ("user", "Hi")]
+    said = [
+        ("user", "Hi"),
+        *(("developer", content) for content in contents),
+        ("user", "Hi"),
+    ]
     rows = {
         str(number): {"role": role, "content": text, "parentId": str(number - 1)}
         for number, (role, text) in enumerate(said)

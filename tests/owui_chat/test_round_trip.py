@@ -248,16 +248,18 @@ class SavedChat:
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
         sent = read_sent_context(self.row, KEYS.unseal, JsonBudget(99_999))
-        told = sent_instructions(parts, sent, "f.gpt")
+        instructions = sent_instructions(parts, sent, "f.gpt")
         injected = find_injected_context(parts)
-        change = change_instructions(told, given, "f.gpt")
+        change = change_instructions(instructions, given, "f.gpt")
         sent[answer] = change._replace(injected=injected)
         key = message_key(answer)
         self.row[key] = with_sent({}, sent[answer], key)
-        told = sent_instructions(parts, sent, "f.gpt")
-        assert told
-        prefix = apply_sent_context(parts, sent, told.changes, {})
-        return told.first, build_input(prefix, read_records(self.row, SIGN), ORIGIN)
+        instructions = sent_instructions(parts, sent, "f.gpt")
+        assert instructions
+        prefix = apply_sent_context(parts, sent, instructions.changes, {})
+        return instructions.first, build_input(
+            prefix, read_records(self.row, SIGN), ORIGIN
+        )
 
     def answer(self, question: Question, number: int, rounds: Sequence[Round]) -> None:
         """Take the answer."""

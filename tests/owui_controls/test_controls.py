@@ -123,7 +123,7 @@ async def test_plain_client_without_metadata_changes_nothing(name: str) -> None:
 
 def test_each_switch_has_its_own_icon() -> None:
     """An icon that the page can draw; only the effort has something to choose."""
-    switches = [one() for one in FILTERS.values()]
+    switches = [switch() for switch in FILTERS.values()]
 
     assert all(switch.toggle for switch in switches)
     icons = {switch.icon for switch in switches}

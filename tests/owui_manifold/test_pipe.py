@@ -592,7 +592,7 @@ async def test_words_of_a_tools_exception_are_in_no_chat(
 
     assert "get_weather failed" in grown(chunks)
     assert "canary" not in str(chunks)
-    assert "canary" not in str([one.body for one in sim.requests])
+    assert "canary" not in str([request.body for request in sim.requests])
     assert "ValueError: canary for Zürich" in caplog.text
 
 

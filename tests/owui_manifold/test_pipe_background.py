@@ -79,7 +79,8 @@ async def test_server_that_stores_nothing_is_not_asked_to() -> None:
 def words(sim: Simulator) -> list[str]:
     """What the server got: the method, and how the path ends."""
     return [
-        "cancel" if one.path.endswith("/cancel") else one.method for one in sim.requests
+        "cancel" if request.path.endswith("/cancel") else request.method
+        for request in sim.requests
     ]
 
 
@@ -112,8 +113,8 @@ async def test_other_models_and_tasks_are_not_stored(
     await chunks_of(pipe, chat("Hi"), **NATIVE)
     await pipe.pipe({**asks("chat"), "stream": False}, __task__="title_generation")
 
-    assert [one.body["store"] for one in sim.requests] == [False, False]
-    assert not any("background" in one.body for one in sim.requests)
+    assert [request.body["store"] for request in sim.requests] == [False, False]
+    assert not any("background" in request.body for request in sim.requests)
 
 
 @pytest.mark.asyncio
@@ -124,7 +125,7 @@ async def test_broken_connection_is_resumed_with_every_word_once(
     """One status line each; the answer is whole, once, with its tokens."""
     native = await chunks_of(pipe, asks(f"chat,{fault}"), **NATIVE)
     plain = await chunks_of(pipe, asks(f"chat,{fault}"), **PLAIN)
-    texts = [_text_of(one.response or {}) for one in sim.requests]
+    texts = [_text_of(request.response or {}) for request in sim.requests]
 
     assert set(statuses(native)) == {LOST}
     assert strip_markers(grown(native)) in texts

@@ -272,7 +272,7 @@ async def test_flex_tier_falls_back_only_where_allowed(
     assert tiers == (["flex", "default"] if allowed else ["flex"])
     assert len(statuses(chunks)) == allowed
     expected = [] if allowed else [True]
-    assert ["no flex capacity" in one for one in errors(chunks)] == expected
+    assert ["no flex capacity" in error for error in errors(chunks)] == expected
 
 
 # ---------------------------------------------------------------- retries

@@ -43,7 +43,7 @@ def said(*texts: str) -> list[Json]:
 
 def sent(sim: Simulator) -> list[tuple[int | None, int]]:
     """The status of each request, and the number of its items."""
-    return [(one.status, len(one.body["input"])) for one in sim.requests]
+    return [(request.status, len(request.body["input"])) for request in sim.requests]
 
 
 async def test_oversized_call_is_sent_as_text(

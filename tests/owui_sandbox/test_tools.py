@@ -69,7 +69,7 @@ def test_open_webui_reads_each_parameter() -> None:
         method = getattr(Tools, name)
         described = re.findall(r":param (\w+): \S", method.__doc__)
         parameters = list(inspect.signature(method).parameters)[1:]
-        assert described == [one for one in parameters if not one.startswith("__")]
+        assert described == [name for name in parameters if not name.startswith("__")]
 
 
 @pytest.mark.asyncio

@@ -36,14 +36,14 @@ async def test_a_container_dies_of_idleness(client: Client) -> None:
         assert (await again(client, item)).status == 200
 
     client.simulator.pass_time(MAX_IDLE_SECONDS + 60)
-    heard = [await again(client, item) for _ in range(2)]
+    replies = [await again(client, item) for _ in range(2)]
     named = await again(client, None, {**CODE, "container": CONTAINER})
 
     words = f"Container is expired. Expected container_id: {CONTAINER}."
-    assert [(answer.status, answer.error["message"]) for answer in heard] == [
+    assert [(answer.status, answer.error["message"]) for answer in replies] == [
         (400, words)
     ] * 2
-    assert heard[0].error["param"] is heard[0].error["code"] is None
+    assert replies[0].error["param"] is replies[0].error["code"] is None
     assert named.error["message"] == "Container is expired."
     assert (await again(client, None)).status == 200
 

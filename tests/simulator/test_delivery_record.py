@@ -20,14 +20,14 @@ STREAMS = PACKAGE.parent.parent / "tests" / "streams"
 @pytest.mark.asyncio
 async def test_a_request_is_recorded(client: Client) -> None:
     """Path, body, answer and times are kept; the key is not."""
-    heard = await client.ask("Hello")
+    reply = await client.ask("Hello")
     (record,) = client.simulator.requests
 
     assert record.path == "/v1/responses"
     assert record.headers["Authorization"] == "***"
     assert record.body == client.body("Hello")
     assert (record.status, record.scenario) == (200, "chat")
-    assert record.response == heard.body
+    assert record.response == reply.body
     assert record.ended_at
     assert record.started_at <= record.ended_at
 
@@ -35,15 +35,15 @@ async def test_a_request_is_recorded(client: Client) -> None:
 @pytest.mark.asyncio
 async def test_the_final_response_of_a_stream_is_recorded(client: Client) -> None:
     """The record holds what the last event said, with the seals of the items."""
-    heard = await client.stream()
+    events = await client.stream()
     (record,) = client.simulator.requests
-    final = heard.events[-1]["response"]
+    final = events.events[-1]["response"]
     for item in final["output"]:
         if item["type"] == "reasoning":
             item["encrypted_content"] = rewrite_seal(item["encrypted_content"])
 
     assert record.response == final
-    assert record.events_sent == len(heard.events)
+    assert record.events_sent == len(events.events)
 
 
 @pytest.mark.asyncio

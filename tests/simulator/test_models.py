@@ -37,36 +37,36 @@ async def test_missing_or_wrong_key_is_refused(
     client: Client, key: str | None, words: str, code: str | None
 ) -> None:
     """A wrong one is not repeated whole."""
-    heard = await client.post(client.body(), key=key)
+    reply = await client.post(client.body(), key=key)
 
-    assert heard.status == 401
-    assert heard.error["message"].startswith(words)
-    assert "sk-wrong-key" not in heard.error["message"]
-    assert heard.error["code"] == code
+    assert reply.status == 401
+    assert reply.error["message"].startswith(words)
+    assert "sk-wrong-key" not in reply.error["message"]
+    assert reply.error["code"] == code
 
 
 @pytest.mark.asyncio
 async def test_the_key_may_come_as_azure_sends_it(client: Client) -> None:
     """The header api-key opens the door too."""
     headers = {"api-key": "sk-simulator-1"}
-    heard = await client.post(client.body(), key=None, **headers)
+    reply = await client.post(client.body(), key=None, **headers)
 
-    assert heard.status == 200
+    assert reply.status == 200
 
 
 @pytest.mark.asyncio
 async def test_a_model_that_the_key_may_not_use(client: Client) -> None:
     """A project without access gets 403; the other models stay open to it."""
-    heard = await client.post(client.body(), key="sk-simulator-limited")
+    reply = await client.post(client.body(), key="sk-simulator-limited")
     other = await client.post(
         {**client.body(), "model": "gpt-5.2"}, key="sk-simulator-limited"
     )
 
-    assert heard.status == 403
-    assert heard.error["message"] == (
+    assert reply.status == 403
+    assert reply.error["message"] == (
         "Project `proj_limited` does not have access to model `gpt-5.6-sol`"
     )
-    assert heard.error["code"] == "model_not_found"
+    assert reply.error["code"] == "model_not_found"
     assert other.status == 200
 
 
@@ -84,11 +84,11 @@ async def test_models_that_are_not_there(
     client: Client, model: str, words: str
 ) -> None:
     """Unknown ids get 400, retired ones 404."""
-    heard = await client.post({**client.body(), "model": model})
+    reply = await client.post({**client.body(), "model": model})
 
-    assert heard.status == (404 if "deprecated" in words else 400)
-    assert words in heard.error["message"]
-    assert heard.error["code"] == "model_not_found"
+    assert reply.status == (404 if "deprecated" in words else 400)
+    assert words in reply.error["message"]
+    assert reply.error["code"] == "model_not_found"
 
 
 @pytest.mark.asyncio
@@ -142,11 +142,11 @@ async def test_sampling_without_reasoning(
     client: Client, more: dict[str, Any], model: str, reasoning: Any
 ) -> None:
     """Sampling parameters pass where nothing is reasoned."""
-    heard = await client.post(
+    reply = await client.post(
         {**client.body(), "model": model, "reasoning": reasoning, **more}
     )
 
-    assert heard.status == 200
+    assert reply.status == 200
 
 
 @pytest.mark.asyncio
@@ -257,18 +257,18 @@ async def test_azure_has_no_context_management(client: Client) -> None:
     error = await client.refused(
         model="gpt-5.2", context_management=[{"type": "compaction"}]
     )
-    heard = await client.post(client.body())
+    reply = await client.post(client.body())
 
     assert error["param"] == "context_management"
-    assert heard.headers["x-ratelimit-limit-requests"] == "250"
+    assert reply.headers["x-ratelimit-limit-requests"] == "250"
 
 
 @pytest.mark.asyncio
 async def test_an_unknown_profile(client: Client) -> None:
     """A misspelt profile is not taken for the strictest."""
-    heard = await client.post(client.body(), **{"X-Simulator-Profile": "lenient"})
+    reply = await client.post(client.body(), **{"X-Simulator-Profile": "lenient"})
 
-    assert (heard.status, heard.error["code"]) == (400, "no_profile")
+    assert (reply.status, reply.error["code"]) == (400, "no_profile")
 
 
 @pytest.mark.asyncio

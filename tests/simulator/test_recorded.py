@@ -88,35 +88,35 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", ACCEPTED)
 async def test_recorded_request_is_accepted(client: Client, case: str) -> None:
     """Each of them was refused here once."""
-    heard = await client.post({**client.body(), **ACCEPTED[case]})
+    reply = await client.post({**client.body(), **ACCEPTED[case]})
 
-    assert heard.status == 200, heard.raw
+    assert reply.status == 200, reply.raw
 
 
 async def test_a_prompt_brings_its_model(client: Client) -> None:
     """Neither a model nor an input has to be sent with a stored prompt (30)."""
-    heard = await client.post({"prompt": {"id": "pmpt_1", "version": "2"}})
+    reply = await client.post({"prompt": {"id": "pmpt_1", "version": "2"}})
 
-    assert heard.status == 200, heard.raw
-    assert heard.body["model"].startswith(STORED_PROMPT_MODEL)
+    assert reply.status == 200, reply.raw
+    assert reply.body["model"].startswith(STORED_PROMPT_MODEL)
 
 
 async def test_a_drawn_picture_is_looked_up_by_its_id(client: Client) -> None:
     """Nothing but the id is required (960); here nothing is kept."""
     items = [{"type": "image_generation_call", "id": "ig_1"}, USER]
-    heard = await client.post(client.body(items))
+    reply = await client.post(client.body(items))
 
-    assert heard.status == 404
-    assert heard.error["message"].startswith("Item with id 'ig_1' not found.")
+    assert reply.status == 404
+    assert reply.error["message"].startswith("Item with id 'ig_1' not found.")
 
 
 async def test_a_function_without_strict_is_strict(client: Client) -> None:
     """Its optional properties become required (269), so the model gives them all."""
-    heard = await client.ask("sim:tool", tools=[FUNCTION])
+    reply = await client.ask("sim:tool", tools=[FUNCTION])
     loose = await client.ask("sim:tool", tools=[{**FUNCTION, "strict": False}])
-    call = heard.body["output"][-1]
+    call = reply.body["output"][-1]
 
-    assert heard.body["tools"] == [{**FUNCTION, "parameters": CLOSED, "strict": True}]
+    assert reply.body["tools"] == [{**FUNCTION, "parameters": CLOSED, "strict": True}]
     assert '"unit"' in call["arguments"]
     assert '"unit"' not in loose.body["output"][-1]["arguments"]
 
@@ -124,9 +124,9 @@ async def test_a_function_without_strict_is_strict(client: Client) -> None:
 async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Client) -> None:
     """Without strict it is used as it is (read)."""
     free = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 1}}}
-    heard = await client.ask(tools=[{**FUNCTION, "parameters": free}])
+    reply = await client.ask(tools=[{**FUNCTION, "parameters": free}])
 
-    assert heard.body["tools"] == [{**FUNCTION, "parameters": free, "strict": False}]
+    assert reply.body["tools"] == [{**FUNCTION, "parameters": free, "strict": False}]
 
 
 @pytest.mark.parametrize("keyword", [{"default": "x"}, {"minLength": 1}])
@@ -141,18 +141,18 @@ async def test_strict_schemas_have_defaults_and_least_lengths(
         "required": ["city"],
         "additionalProperties": False,
     }
-    heard = await client.ask(tools=[{**FUNCTION, "parameters": closed, "strict": True}])
+    reply = await client.ask(tools=[{**FUNCTION, "parameters": closed, "strict": True}])
 
-    assert heard.body["tools"][0]["parameters"] == closed
+    assert reply.body["tools"][0]["parameters"] == closed
 
 
 async def test_a_format_without_strict_is_strict(client: Client) -> None:
     """It comes back with `strict` and a description (404), without `$schema` (332)."""
     schema = {**CLOSED, "$schema": "http://json-schema.org/draft-07/schema#"}
     format = {"type": "json_schema", "name": "reply", "schema": schema}
-    heard = await client.ask(text={"format": format})
+    reply = await client.ask(text={"format": format})
 
-    assert heard.body["text"]["format"] == {
+    assert reply.body["text"]["format"] == {
         "type": "json_schema",
         "description": None,
         "name": "reply",
@@ -163,10 +163,10 @@ async def test_a_format_without_strict_is_strict(client: Client) -> None:
 
 async def test_negative_temperature_is_refused_as_recorded(client: Client) -> None:
     """The words of line 967."""
-    heard = await client.post(client.body(model="gpt-4o", temperature=-1))
+    reply = await client.post(client.body(model="gpt-4o", temperature=-1))
 
-    assert heard.status == 400
-    assert heard.error == {
+    assert reply.status == 400
+    assert reply.error == {
         "code": "decimal_below_min_value",
         "message": "Invalid 'temperature': decimal below minimum value. Expected a "
         "value >= 0, but got -1 instead.",
@@ -182,10 +182,10 @@ async def test_a_file_of_a_kind_that_is_not_read(client: Client) -> None:
         "filename": "a.mp3",
         "file_data": "data:audio/mpeg;base64,SUQz",
     }
-    heard = await client.post(client.body([CALL, {**OUTPUT, "output": [part]}]))
+    reply = await client.post(client.body([CALL, {**OUTPUT, "output": [part]}]))
 
-    assert heard.status == 400
-    assert heard.error == {
+    assert reply.status == 400
+    assert reply.error == {
         "code": "invalid_value",
         "message": "Invalid file data: 'input[1].output[0].file_data'. Expected a "
         "base64-encoded data URL with a valid file MIME type (e.g. "
@@ -211,12 +211,12 @@ async def test_what_follows_reasoning_with_an_id(
     items = [USER, reasoning, bare]
     if answers_a_call:
         items.append({**OUTPUT, "call_id": answer["call_id"]})
-    heard = await client.post(client.body(items))
+    reply = await client.post(client.body(items))
 
-    assert heard.status == status, heard.raw
+    assert reply.status == status, reply.raw
     if status == 400:
-        assert heard.error["param"] == "input"
-        assert heard.error["code"] is None
+        assert reply.error["param"] == "input"
+        assert reply.error["code"] is None
 
 
 REASONING = {"effort": "low", "summary": "auto"}
@@ -234,39 +234,39 @@ async def test_the_fields_of_a_response(
     client: Client, model: str, asked: Any, retention: str, top_p: float, turns: str
 ) -> None:
     """The defaults depend on the model."""
-    heard = await client.ask(model=model, reasoning=asked)
+    reply = await client.ask(model=model, reasoning=asked)
 
-    assert heard.body["reasoning"] == {
+    assert reply.body["reasoning"] == {
         "context": turns,
         "effort": "low",
         "mode": "standard",
         "summary": "detailed",
     }
-    assert heard.body["prompt_cache_retention"] == retention
-    assert (heard.body["temperature"], heard.body["top_p"]) == (1.0, top_p)
-    assert heard.body["store"] is False
-    assert heard.body["billing"] == {"payer": "developer"}
-    assert heard.body["frequency_penalty"] == heard.body["presence_penalty"] == 0.0
-    assert heard.body["moderation"] is None
-    assert "status" not in heard.body["output"][0]
+    assert reply.body["prompt_cache_retention"] == retention
+    assert (reply.body["temperature"], reply.body["top_p"]) == (1.0, top_p)
+    assert reply.body["store"] is False
+    assert reply.body["billing"] == {"payer": "developer"}
+    assert reply.body["frequency_penalty"] == reply.body["presence_penalty"] == 0.0
+    assert reply.body["moderation"] is None
+    assert "status" not in reply.body["output"][0]
 
 
 async def test_a_model_that_does_not_reason(client: Client) -> None:
     """Its answer says so with nulls (25)."""
-    heard = await client.ask(model="gpt-4o-mini")
+    reply = await client.ask(model="gpt-4o-mini")
 
-    assert heard.body["reasoning"] == {"context": None, "effort": None, "summary": None}
+    assert reply.body["reasoning"] == {"context": None, "effort": None, "summary": None}
 
 
 async def test_encrypted_content_of_the_final_object(client: Client) -> None:
     """It differs from that of the finished item; both can be sent again."""
-    heard = await client.stream("Hello", include=["reasoning.encrypted_content"])
+    events = await client.stream("Hello", include=["reasoning.encrypted_content"])
     finished = [
         event["item"]
-        for event in heard.events
+        for event in events.events
         if event["type"] == "response.output_item.done"
     ]
-    final = heard.events[-1]["response"]["output"]
+    final = events.events[-1]["response"]["output"]
 
     assert finished[0]["encrypted_content"] != final[0]["encrypted_content"]
     assert finished[1] == final[1]
@@ -278,8 +278,8 @@ async def test_encrypted_content_of_the_final_object(client: Client) -> None:
 
 async def test_a_citation_ends_behind_its_last_character(client: Client) -> None:
     """`end_index` is exclusive: 148 of 149 recorded citations."""
-    heard = await client.ask("sim:web-search", tools=[{"type": "web_search"}])
-    part = heard.body["output"][-1]["content"][0]
+    reply = await client.ask("sim:web-search", tools=[{"type": "web_search"}])
+    part = reply.body["output"][-1]["content"][0]
     places = [(note["start_index"], note["end_index"]) for note in part["annotations"]]
     cited = [part["text"][start:end] for start, end in places]
 

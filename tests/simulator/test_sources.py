@@ -16,9 +16,9 @@ SOURCE = re.compile(r"\b(?:Sources?|Known):|\b[Aa]ssumed\b")
 def raises_refusal(node: ast.AST) -> bool:
     """Whether a function itself refuses a request."""
     made = [
-        one.exc.func
-        for one in ast.walk(node)
-        if isinstance(one, ast.Raise) and isinstance(one.exc, ast.Call)
+        inner.exc.func
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Raise) and isinstance(inner.exc, ast.Call)
     ]
     names = [node.id for node in made if isinstance(node, ast.Name)]
     return any(name == "Refusal" or "refuse_" in name for name in names)

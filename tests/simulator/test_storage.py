@@ -15,10 +15,10 @@ KEPT: dict[str, Any] = {"store": True, "background": True}
 
 async def queued(client: Client, said: str, **more: Any) -> str:
     """Start a background response; return its id."""
-    heard = await client.ask(said, **KEPT, **more)
-    assert heard.body["status"] == "queued"
-    assert heard.body["background"] is True
-    return str(heard.body["id"])
+    reply = await client.ask(said, **KEPT, **more)
+    assert reply.body["status"] == "queued"
+    assert reply.body["background"] is True
+    return str(reply.body["id"])
 
 
 async def broken(client: Client, said: str) -> list[dict[str, Any]]:
@@ -31,23 +31,23 @@ async def broken(client: Client, said: str) -> list[dict[str, Any]]:
 
 async def test_it_must_be_stored(client: Client) -> None:
     """Without a store there is nothing to come back to."""
-    heard = await client.post(client.body(background=True))
-    assert heard.status == 400
-    assert heard.error["param"] == "store"
+    reply = await client.post(client.body(background=True))
+    assert reply.status == 400
+    assert reply.error["param"] == "store"
     assert (await client.post({**client.body(), **KEPT})).status == 200
     assert (await client.post(client.body(background=False))).status == 200
 
 
 async def test_a_stream_begins_in_the_queue(client: Client) -> None:
     """Queued first, then at work."""
-    heard = await client.stream(**KEPT)
-    first = [(e["type"], e["response"]["status"]) for e in heard.events[:3]]
+    events = await client.stream(**KEPT)
+    first = [(e["type"], e["response"]["status"]) for e in events.events[:3]]
     assert first == [
         ("response.created", "queued"),
         ("response.queued", "queued"),
         ("response.in_progress", "in_progress"),
     ]
-    assert heard.events[-1]["response"]["background"] is True
+    assert events.events[-1]["response"]["background"] is True
 
 
 @pytest.mark.parametrize("place", [1, 3, 30, 60])
@@ -69,10 +69,10 @@ async def test_a_resumed_stream_breaks_again(client: Client) -> None:
     first = await broken(client, "sim:chat,cut=10,again=2")
     id = first[0]["response"]["id"]
     for last in (9, 19, 29):
-        heard = await client.get(id, stream="true", starting_after=str(last))
-        assert heard.events[0]["sequence_number"] == last + 1
-        assert (len(heard.events) == 10) == (last < 29)
-    assert heard.events[-1]["type"] == "response.completed"
+        reply = await client.get(id, stream="true", starting_after=str(last))
+        assert reply.events[0]["sequence_number"] == last + 1
+        assert (len(reply.events) == 10) == (last < 29)
+    assert reply.events[-1]["type"] == "response.completed"
 
 
 async def test_a_stream_from_its_beginning(client: Client) -> None:
@@ -106,19 +106,19 @@ async def test_a_response_that_waits(client: Client) -> None:
 @pytest.mark.parametrize("scenario", ["error-flat", "error-nested", "failed"])
 async def test_a_response_that_failed(client: Client, scenario: str) -> None:
     """An error of the stream is the state of the response."""
-    heard = (await client.get(await queued(client, f"sim:{scenario}"))).body
-    assert heard["status"] == "failed"
-    assert heard["error"]["code"] == "server_error"
+    reply = (await client.get(await queued(client, f"sim:{scenario}"))).body
+    assert reply["status"] == "failed"
+    assert reply["error"]["code"] == "server_error"
 
 
 async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
     """What is done stays; a second time changes nothing."""
     id = await queued(client, "sim:chat,halt=60")
-    heard = await client.cancel(id)
-    assert heard.status == 200
-    assert heard.body["status"] == "cancelled"
-    assert [item["type"] for item in heard.body["output"]] == ["reasoning"]
-    assert (await client.cancel(id)).body == heard.body == (await client.get(id)).body
+    reply = await client.cancel(id)
+    assert reply.status == 200
+    assert reply.body["status"] == "cancelled"
+    assert [item["type"] for item in reply.body["output"]] == ["reasoning"]
+    assert (await client.cancel(id)).body == reply.body == (await client.get(id)).body
 
 
 async def test_cancelling_what_is_done(client: Client) -> None:
@@ -149,9 +149,9 @@ async def test_unknown_or_foreign_id_is_not_found(client: Client) -> None:
     unstored = (await client.ask("Hello")).body["id"]
     gone = await queued(client, "sim:chat,gone")
     for asked in ("resp_unknown", unstored, gone):
-        for heard in (await client.get(asked), await client.cancel(asked)):
-            assert heard.status == 404
-            assert heard.error["message"] == f"Response with id '{asked}' not found."
+        for reply in (await client.get(asked), await client.cancel(asked)):
+            assert reply.status == 404
+            assert reply.error["message"] == f"Response with id '{asked}' not found."
     assert (await client.get(id, "sk-simulator-2")).status == 404
     assert (await client.get(id, "sk-simulator-limited")).status == 200
 
@@ -163,24 +163,24 @@ async def test_foreground_response_is_neither_streamed_nor_cancelled(
     id = (await client.ask("Hello", store=True)).body["id"]
     assert (await client.get(id)).body["status"] == "completed"
     assert (await client.get(id, stream="true")).status == 404
-    heard = await client.cancel(id)
-    assert heard.status == 400
-    assert heard.error["message"] == "Cannot cancel a synchronous response."
+    reply = await client.cancel(id)
+    assert reply.status == 400
+    assert reply.error["message"] == "Cannot cancel a synchronous response."
 
 
 async def test_only_a_stream_is_streamed_again(client: Client) -> None:
     """One that was polled cannot be."""
-    heard = await client.get(await queued(client, "sim:chat"), stream="true")
-    assert (heard.status, heard.error["param"]) == (400, "stream")
+    reply = await client.get(await queued(client, "sim:chat"), stream="true")
+    assert (reply.status, reply.error["param"]) == (400, "stream")
 
 
 async def test_stream_of_five_minutes_ago_can_only_be_polled(client: Client) -> None:
     """After five minutes it can be polled alone."""
     first = await broken(client, "sim:chat,cut=9,aged")
     id = first[0]["response"]["id"]
-    heard = await client.get(id, stream="true", starting_after="8")
-    assert heard.status == 400
-    assert "more than 5 minutes old" in heard.error["message"]
+    reply = await client.get(id, stream="true", starting_after="8")
+    assert reply.status == 400
+    assert "more than 5 minutes old" in reply.error["message"]
     assert (await client.get(id)).body["status"] == "completed"
 
 
@@ -198,8 +198,8 @@ async def test_questions_that_are_refused(
 ) -> None:
     """What is not known, and what does not go together."""
     first = await broken(client, "sim:chat,cut=9")
-    heard = await client.get(first[0]["response"]["id"], **query)
-    assert (heard.status, heard.error["param"]) == (400, param)
+    reply = await client.get(first[0]["response"]["id"], **query)
+    assert (reply.status, reply.error["param"]) == (400, param)
 
 
 async def test_trouble_that_passes(client: Client) -> None:

@@ -77,11 +77,11 @@ def test_r17_no_arguments_are_an_empty_object(empty: str) -> None:
 )
 def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) -> None:
     """The sentence says why, in its own words."""
-    told = refusal(arguments)
+    reason = refusal(arguments)
 
-    assert told
-    assert told.startswith(PARSE)
-    assert told != PARSE
+    assert reason
+    assert reason.startswith(PARSE)
+    assert reason != PARSE
 
 
 def test_r18_unknown_tool_is_refused() -> None:
@@ -118,10 +118,10 @@ def test_r19_value_that_is_an_option_passes() -> None:
 @pytest.mark.parametrize("arguments", ["{}", '{"city": 7}', '{"city": null}'])
 def test_arguments_that_do_not_fit_the_schema_are_refused(arguments: str) -> None:
     """The tool would fail on them."""
-    told = refusal(arguments)
+    reason = refusal(arguments)
 
-    assert told
-    assert told.startswith(f"{VALIDATION}The argument city ")
+    assert reason
+    assert reason.startswith(f"{VALIDATION}The argument city ")
 
 
 def test_input_of_a_custom_call_need_not_be_json() -> None:

@@ -105,9 +105,9 @@ class Client:
 
     async def ask(self, said: Any = "Hello", **more: Any) -> Heard:
         """Send a valid body and expect it to be accepted."""
-        heard = await self.post(self.body(said, **more))
-        assert heard.status == 200, heard.raw
-        return heard
+        reply = await self.post(self.body(said, **more))
+        assert reply.status == 200, reply.raw
+        return reply
 
     async def stream(self, said: Any = "Hello", **more: Any) -> Heard:
         """Send a valid body and read the stream."""
@@ -115,10 +115,10 @@ class Client:
 
     async def refused(self, **fields: Any) -> Any:
         """Send a body with these fields; return the error of the 400 that it gets."""
-        heard = await self.post({**self.body(), **fields})
-        assert heard.status == 400, heard.raw
-        assert heard.error["type"] == "invalid_request_error"
-        return heard.error
+        reply = await self.post({**self.body(), **fields})
+        assert reply.status == 400, reply.raw
+        assert reply.error["type"] == "invalid_request_error"
+        return reply.error
 
 
 def bare(items: Sequence[Mapping[str, Any]]) -> list[Body]:

@@ -68,12 +68,14 @@ def write_details(
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries = [
-        _entry(back, shown)
+        _entry(replayed, shown)
         for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
+        for replayed in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(replayed)
     ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    carried = [
+        {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
+    ]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
@@ -92,7 +94,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 def _entry(item: Item, shown: str) -> Item:
     """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        rest = {
+            name: value for name, value in item.items() if name != "encrypted_content"
+        }
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)

@@ -70,16 +70,16 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
 
 
 def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
+    messages: JsonObject, last_id: str, replaced_id: str = ""
 ) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+    """Return the outputs of the branch that ends at `last_id`, by ids of answers.
 
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
+    They are as the host stores them. Answers that follow one another are one run, with
+    the id of the first. If an answer is written anew, the host appends the replaced one.
     """
     runs: dict[str, list[object]] = {}
     first_id = ""
-    branch = list(walk_branch(messages, tip))
+    branch = list(walk_branch(messages, last_id))
     for answer_id, message in reversed(branch):
         if message.get("role") == "user":
             first_id = ""
@@ -87,7 +87,7 @@ def stored_outputs(
         first_id = first_id or answer_id
         runs.setdefault(first_id, []).append(message.get("output"))
     if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
+        runs[first_id].append(value_at(messages, replaced_id, "output"))
     return runs
 
 

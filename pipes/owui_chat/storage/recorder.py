@@ -82,12 +82,18 @@ class Recorder:
         self._scope = scope
         self._new_record = new_record
         self._pending: list[tuple[int, Item]] = []
+        """Items that wait for a record, in order, each with its output index."""
         self._messages: dict[int, Item] = {}
+        """Messages whose text has not begun, by output index."""
         self._records: dict[int, Record] = {}
+        """The records of messages that have begun, by output index."""
         self._after_message = False
         self._commentary: set[int] = set()
+        """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
         self._turn: dict[int, tuple[Item, str]] = {}
+        """The items of the current response with their shown texts, by output index;
+        only for the carrier `details`."""
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""

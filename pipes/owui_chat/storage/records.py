@@ -266,26 +266,26 @@ _STAYS = ("__v", "dead", "repairs")
 
 
 def prune(
-    values: JsonObject, messages: JsonObject, own: str, most: int
+    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
 ) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
+    """Return the values to write in addition to that of `own_key`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters.
+    have at most `max_characters` of JSON.
     """
     has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
         # The key of earlier pipes is never written.
-        if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
+        if key in (own_key, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
             present[key] = value
         elif key not in has_ended:
             pruned[key] = _without_items(value)
-    pruned |= _prune_oldest(present, most)
+    pruned |= _prune_oldest(present, max_characters)
     return {key: value for key, value in pruned.items() if value != values[key]}
 
 
@@ -304,15 +304,17 @@ def _has_ended(message: object) -> bool:
     return as_mapping(message).get("done") is not False
 
 
-def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
+def _prune_oldest(
+    values: Mapping[str, JsonObject], max_characters: int
+) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    excess = sum(sizes.values()) - most
+    excess = sum(sizes.values()) - max_characters
     if excess <= 0:
         return {}
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
-    excess += int(most * (1 - _KEPT_SHARE))
+    excess += int(max_characters * (1 - _KEPT_SHARE))
     ages = [
         (_oldest_time(value), order, key)
         for order, (key, value) in enumerate(values.items())

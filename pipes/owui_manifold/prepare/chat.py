@@ -320,20 +320,30 @@ def _build_flat(chat: _Chat) -> _Chat:
     # The input follows in a later pass; here it only counts whether there is any.
     items: list[Item] = [{} for _ in chat.parts]
     body = _body(chat)
-    facts = chat.model.facts
-    account = chat.call.account
     stored = chat.stored.repairs if chat.stored else ()
     request = build_request(chat.model, "", items, body, settings)
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    effort = _other_allowed_effort(chat, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _other_allowed_effort(chat: _Chat, request: ResponsesRequest) -> str:
+    """Return the effort that the limits of the account allow instead of the request's.
+
+    Empty if there are none, or if they allow what is asked for.
+    """
+    account = chat.call.account
+    if account is None:
+        return ""
+    facts = chat.model.facts
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    return account.limits.nearest_allowed_effort(asked, usable)
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:
@@ -373,8 +383,8 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     facts = chat.model.facts
     sent = SentContext()
     if chat.is_stable:
-        told = _sent_instructions(chat, earlier)
-        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+        known = _sent_instructions(chat, earlier)
+        sent = change_instructions(known, chat.instructions, chat.call.model_id)
     turn = None
     if _appended(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
@@ -462,8 +472,10 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     user_id = chat.call.caller.user_id
     size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
-    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if _sends_documents(chat) and any(attachments):
+    has_attachments = any(
+        part.attachments for part in parts if isinstance(part, UserMessage)
+    )
+    if _sends_documents(chat) and has_attachments:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None

@@ -14,15 +14,15 @@ from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.hosted_tools import unused_search_budget
 from owui_manifold.prepare.request import PreparedRequest
 
-_HOW = (
+_LEGACY_TOOLS = (
     "Open WebUI runs this model's tools in its legacy way: before it asks the model, "
     "and without its reasoning."
 )
-_ADVICE = (
+_HOW_TO_CHANGE = (
     " Set Function Calling to Native in the model's advanced parameters, or switch on "
     "AUTO_NATIVE_TOOLS in the valves of this pipe."
 )
-_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
+_IS_CHANGED = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notice(call: CheckedCall) -> str:
@@ -32,8 +32,7 @@ async def _legacy_notice(call: CheckedCall) -> str:
     if not await is_legacy_model(call.model_id):
         return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(call.model_id)
-    advice = _DONE if changed else _ADVICE
-    notice = f"{_HOW}{advice}"
+    notice = f"{_LEGACY_TOOLS}{_IS_CHANGED if changed else _HOW_TO_CHANGE}"
     is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
     return notice if is_shown else ""
 
@@ -57,12 +56,12 @@ def _valve_notes(call: CheckedCall) -> list[str]:
     servers = call.config.remote
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
-    end = retirement_notice(drawing, utc_today())
-    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    retirement = retirement_notice(drawing, utc_today())
+    image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
     every_note = (
         *servers.notes,
         opening_error(call.config.expert),
-        image,
+        image_note,
         unused_search_budget(call.config, call.model),
     )
     return [note for note in every_note if note and _is_first_notice(call, note)]
@@ -97,7 +96,7 @@ def refusal_notice(call: CheckedCall) -> str:
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the notices to show behind the answer's last line; tasks have none.
 
-    The page shows only the last one, so that is the worst.
+    The page shows only the last one, so the most serious one comes last.
     """
     call = prepared.call
     if call.caller.task:

@@ -122,8 +122,10 @@ def _reported_failure(call: CheckedCall, ended: RunDone) -> Ending:
     )
 
 
-_MANY_TOKENS = 4000
-_SOME_TOKENS = 1000
+_MIN_TOOL_TOKENS = 1000
+"""Fewer are never mentioned."""
+_MANY_TOOL_TOKENS = 4000
+"""More are always mentioned; in between, if they are more than half of the input."""
 _CHARACTERS_OF_A_TOKEN = 4
 
 
@@ -142,8 +144,10 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    # Each response of the run has read the tools again.
     tokens = min(size * len(ended.usages), usage.input)
-    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+    notable = min(_MANY_TOOL_TOKENS, usage.input / 2)
+    if tokens <= max(_MIN_TOOL_TOKENS, notable):
         return ""
     if not call.capabilities.first_time(f"tools of {call.caller.chat_id}"):
         return ""

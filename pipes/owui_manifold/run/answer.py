@@ -70,10 +70,10 @@ async def answer_events(
             for shown in await answer.shown(event):
                 yield shown
             if isinstance(event, RunDone):
-                ended = answer.whole(event)
-                async with aclosing(_end_answer(prepared, ended, uploads)) as ends:
-                    async for end in ends:
-                        yield end
+                end = _end_answer(prepared, answer.whole(event), uploads)
+                async with aclosing(end) as last_events:
+                    async for last_event in last_events:
+                        yield last_event
 
 
 async def _end_answer(

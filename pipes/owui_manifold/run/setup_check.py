@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
+from owui_manifold.call.agent import find_agent
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
     ADMINISTRATION,
@@ -10,6 +12,8 @@ from owui_manifold.host.open_webui import (
     installed_functions,
     missing_task_models,
 )
+from owui_manifold.prepare.agent import check_agent_model
+from shells.valve_words import comma_list
 
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
@@ -24,6 +28,7 @@ def finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 async def setup_lines(call: CheckedCall) -> list[str]:
     """Return what can keep users from their answers and no request shows."""
     valves = [*call.config.remote.complaints, *call.config.problems]
+    valves += _agent_problems(call)
     lines = [finding("Valves", "They can be read.", " ".join(valves))]
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
@@ -45,6 +50,20 @@ async def setup_lines(call: CheckedCall) -> list[str]:
         advice = "Choose others in Open WebUI's settings."
         lines.append(finding("Open WebUI's task models", "", gone, advice))
     return lines
+
+
+def _agent_problems(call: CheckedCall) -> list[str]:
+    """Return why the agents that MODEL_ID lists do not answer."""
+    problems: list[str] = []
+    for name in comma_list(call.valves.MODEL_ID):
+        agent = find_agent(name, call.config.agent, is_switched=False)
+        if agent is None:
+            continue
+        try:
+            check_agent_model(agent, call.resolve(name))
+        except InvalidRequest as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
 
 
 def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:

@@ -83,16 +83,18 @@ class _RunCounts:
     """Counts the responses of a run.
 
     The API reports no usage of a response that is stopped, so it is estimated from the
-    texts; hidden reasoning is not known. `_characters` are those of the current
-    response, None between two responses.
+    texts; hidden reasoning is not known.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
         self._account = account
         self._counted = 0
+        """Responses whose usage was counted."""
         self._containers = set[str]()
+        """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
+        """The text received of the current response; None between two responses."""
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing."""
@@ -126,11 +128,15 @@ class _RunCounts:
                     yield event
         finally:
             if self._characters is not None:
-                items = self._prepared.request.input
-                sent = sum(len(message_text(item)) for item in items)
-                estimate = Usage(
-                    sent // _CHARACTERS_PER_TOKEN,
-                    self._characters // _CHARACTERS_PER_TOKEN,
-                )
-                self._counted = 0
-                self.add([estimate])
+                self._add_stopped(self._characters)
+
+    def _add_stopped(self, received: int) -> None:
+        """Count a response that was stopped after this many characters."""
+        items = self._prepared.request.input
+        sent = sum(len(message_text(item)) for item in items)
+        estimate = Usage(
+            input=sent // _CHARACTERS_PER_TOKEN,
+            output=received // _CHARACTERS_PER_TOKEN,
+        )
+        self._counted = 0  # `add` expects the usages of a whole run
+        self.add([estimate])

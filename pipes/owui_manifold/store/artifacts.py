@@ -35,7 +35,9 @@ from owui_host.users import user_model
 from owui_manifold.call.context import CheckedCall
 
 _MAX_FETCHED = 32 * 1024**2
+"""Bytes of one file of a container; it is in memory until the host has stored it."""
 _MAX_FILES = 20
+"""Files of one text."""
 
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
@@ -57,6 +59,8 @@ class ArtifactStore:
         self._connections = connections
         self._patience = patience
         self._stored: dict[str, Item | None] = {}
+        """The entries of stored files by the digests of their contents; None for what
+        the host refused."""
 
     async def stored(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
@@ -101,7 +105,7 @@ class ArtifactStore:
                     files.append(stored)
                 else:
                     notes.append(_NOT_STORED.format("The image"))
-        return _made_card(files=files, notes=notes)
+        return _filled_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
         """Return the card of a text that names files in a container."""
@@ -109,7 +113,7 @@ class ArtifactStore:
         notes: list[str] = []
         links: dict[str, str] = {}
         deadlines = Deadlines(self._patience)
-        shown = {file["id"] for file in self._stored.values() if file}
+        shown_ids = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
             name = _file_name(citation)
             stored = await self._fetched(citation, name, deadlines)
@@ -119,23 +123,28 @@ class ArtifactStore:
                 continue
             links |= {address: str(stored["url"]) for address in addresses}
             is_image = stored["type"] == "image"
-            if is_image and stored["id"] not in shown:
+            if is_image and stored["id"] not in shown_ids:
                 files.append(stored)
-                shown.add(stored["id"])
+                shown_ids.add(stored["id"])
             elif not is_image and not addresses:
                 notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
+        return _filled_card(files=files, notes=notes, links=links)
 
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
         """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        container_and_file = (
+            str(citation.get("container_id")),
+            str(citation.get("file_id")),
+        )
         try:
-            endpoint = self._call.endpoint
-            connections = self._connections
             content = await container_file(
-                endpoint, connections, ids, _MAX_FETCHED, deadlines
+                self._call.endpoint,
+                self._connections,
+                container_and_file,
+                _MAX_FETCHED,
+                deadlines,
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -174,9 +183,9 @@ def _file_name(citation: Item) -> str:
     return shorten_name(path.rpartition("/")[2]) or "file"
 
 
-def _made_card(**held: object) -> JsonObject:
-    """Return a card of those parts that hold something."""
-    return {name: value for name, value in held.items() if value}
+def _filled_card(**parts: object) -> JsonObject:
+    """Return a card without its empty parts."""
+    return {name: value for name, value in parts.items() if value}
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:

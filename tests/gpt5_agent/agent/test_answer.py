@@ -250,9 +250,9 @@ def test_r15_metadata_come_once_also_after_an_error() -> None:
 
     events = run_skipping(events_of(question(WeatherTool()), provider))
 
-    told = metadata_of(events)
-    assert (told.ending, told.rounds, told.tool_calls) == ("cut", 2, 1)
-    assert told.usage == Usage(20, 10, 30)
+    metadata = metadata_of(events)
+    assert (metadata.ending, metadata.rounds, metadata.tool_calls) == ("cut", 2, 1)
+    assert metadata.usage == Usage(20, 10, 30)
     assert states(events)[-1] == "failed"
     assert not any(isinstance(event, NewMessage) for event in events)
 
@@ -263,17 +263,17 @@ def test_r15_metadata_tell_what_an_answer_took() -> None:
 
     events = run_skipping(events_of(question(WeatherTool()), provider))
 
-    told = metadata_of(events)
-    assert (told.model, told.ending, told.rounds, told.tool_calls) == (
+    metadata = metadata_of(events)
+    assert (metadata.model, metadata.ending, metadata.rounds, metadata.tool_calls) == (
         "gpt-5",
         "completed",
         2,
         1,
     )
-    assert told.usage == Usage(20, 10, 30)
-    assert told.price == pytest.approx((20 * 1.25 + 10 * 10) / 1_000_000)
-    assert told.latency >= 0
-    assert told.wire()["total_tokens"] == 30
+    assert metadata.usage == Usage(20, 10, 30)
+    assert metadata.price == pytest.approx((20 * 1.25 + 10 * 10) / 1_000_000)
+    assert metadata.latency >= 0
+    assert metadata.wire()["total_tokens"] == 30
     places = [type(event) for event in events]
     assert places.index(ExecutionEnded) < places.index(RunDone)
 

@@ -104,9 +104,13 @@ async def test_rounds_are_one_growing_request(desk: Desk) -> None:
             before["tools"],
             before["instructions"],
         )
-    told = metadata_of(events)
-    assert (told.ending, told.rounds, told.tool_calls) == ("completed", 3, 2)
-    assert told.usage.reasoning > 0
+    metadata = metadata_of(events)
+    assert (metadata.ending, metadata.rounds, metadata.tool_calls) == (
+        "completed",
+        3,
+        2,
+    )
+    assert metadata.usage.reasoning > 0
     assert any(isinstance(event, NewMessage) for event in events)
 
 

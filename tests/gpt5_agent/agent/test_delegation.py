@@ -74,8 +74,8 @@ def test_task_is_a_run_of_its_own() -> None:
     """With its own context and tools; its answer is the output, its cost is counted."""
     tool, other = WeatherTool(), WeatherTool("get_news")
     task = {"task": "north", "tools": ["get_weather"], "rounds": 2}
-    found = [[calls("get_weather", 1)], [message("1", "It rains.")]]
-    crew = Crew(delegating(task), [SAID], north=found)
+    answers = [[calls("get_weather", 1)], [message("1", "It rains.")]]
+    crew = Crew(delegating(task), [SAID], north=answers)
 
     events = run_skipping(crew.work(tool, other))
 
@@ -92,12 +92,12 @@ def test_task_is_a_run_of_its_own() -> None:
 
 def test_steps_of_a_task_are_shown_below_its_round() -> None:
     """While it runs, and under its number; of nothing else of it anybody hears."""
-    found = [[calls("get_weather", 1)], [message("1", "It rains.")]]
-    crew = Crew(delegating({"task": "north"}), [SAID], north=found)
+    answers = [[calls("get_weather", 1)], [message("1", "It rains.")]]
+    crew = Crew(delegating({"task": "north"}), [SAID], north=answers)
 
     events = run_skipping(crew.work(WeatherTool()))
 
-    ended = [one.step for one in events if isinstance(one, StepEnded)]
+    ended = [event.step for event in events if isinstance(event, StepEnded)]
     labels = [step.label for step in ended]
     assert labels[1:7] == [
         "TASK 1 > gpt-5 Thought",
@@ -109,9 +109,9 @@ def test_steps_of_a_task_are_shown_below_its_round() -> None:
     ]
     first = next(step for step in ended if step.label == "TASK 1 > ROUND 1")
     assert first.parent == "ROUND 1"
-    began = [one.id for one in events if isinstance(one, StepStarted)]
+    began = [event.id for event in events if isinstance(event, StepStarted)]
     assert len(began) == len(set(began)) == len(ended)
-    assert "It rains." not in [getattr(one, "content", "") for one in events]
+    assert "It rains." not in [getattr(event, "content", "") for event in events]
 
 
 def test_steps_of_tasks_keep_their_order() -> None:
@@ -123,14 +123,14 @@ def test_steps_of_tasks_keep_their_order() -> None:
             return await super().execute(args)
 
     names = ("a", "b", "c")
-    found = {
+    answers = {
         name: [[calls("get_weather", n)], [message(str(n), name)]]
         for n, name in enumerate(names)
     }
-    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **found)
+    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **answers)
     events = run_skipping(crew.work(Slow()))
 
-    ended = [one.step.label for one in events if isinstance(one, StepEnded)]
+    ended = [event.step.label for event in events if isinstance(event, StepEnded)]
     steps = ["gpt-5 Thought", "CALL get_weather", "ROUND 1", "gpt-5 Thought", "ROUND 2"]
     for number in (1, 2, 3):
         prefix = f"TASK {number} > "
@@ -152,11 +152,11 @@ def test_three_tasks_run_at_once_and_no_task_delegates() -> None:
             return "Rain."
 
     names = ("a", "b", "c", "d", "e")
-    found = {
+    answers = {
         name: [[calls("get_weather", n)], [message(str(n), name)]]
         for n, name in enumerate(names)
     }
-    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **found)
+    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **answers)
 
     events = run_skipping(crew.work(Slow()))
 
@@ -180,8 +180,8 @@ def test_task_gets_no_tool_that_needs_an_approval() -> None:
 def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
     """Its calls are refused, it finishes without tools, and so does the answer."""
     tool = WeatherTool()
-    found = [[calls("get_weather", 1)], [message("1", "No tokens left.")]]
-    crew = Crew(delegating({"task": "north"}), [SAID], north=found)
+    answers = [[calls("get_weather", 1)], [message("1", "No tokens left.")]]
+    crew = Crew(delegating({"task": "north"}), [SAID], north=answers)
 
     events = run_skipping(crew.work(tool, maximum_tokens=20))
 
@@ -233,8 +233,8 @@ def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
             await asyncio.sleep(100)
             return "Rain."
 
-    found = [[calls("get_weather", n)] for n in range(9)]
-    crew = Crew(delegating({"task": "north"}), [SAID], north=found)
+    answers = [[calls("get_weather", n)] for n in range(9)]
+    crew = Crew(delegating({"task": "north"}), [SAID], north=answers)
     limits = {"maximum_iterations": 30, "maximum_seconds": seconds}
 
     events = run_skipping(crew.work(Endless(), **limits))

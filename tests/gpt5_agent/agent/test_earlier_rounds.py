@@ -169,13 +169,13 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
     """A round without a thought of its own carries them all the same."""
     answers = [looking(1, "host_weather", "host_news"), looking(2)]
     if not with_reasoning:
-        answers = [[i for i in one if is_call(i)] for one in answers]
+        answers = [[i for i in answer if is_call(i)] for answer in answers]
     chat = chat_of(host_functions, *answers, [SAID], emits_thoughts=emits)
 
-    told = metadata_of(run_skipping(chat.say("Weather?")))
+    metadata = metadata_of(run_skipping(chat.say("Weather?")))
 
-    assert (told.rounds, told.tool_calls) == (3, 3)
-    assert told.usage == Usage(30, 15, 45)
+    assert (metadata.rounds, metadata.tool_calls) == (3, 3)
+    assert metadata.usage == Usage(30, 15, 45)
 
 
 def test_r10_rounds_of_the_host_count(host_functions: HostFunctions) -> None:
@@ -226,10 +226,10 @@ def test_limits_begin_anew_with_a_message_of_the_user(
         await chat.say("One?")
         return await chat.say("Two?")
 
-    told = metadata_of(run_skipping(work()))
+    metadata = metadata_of(run_skipping(work()))
 
     assert len(chat.ran) == 2
-    assert (told.rounds, told.usage.total) == (2, 30)
+    assert (metadata.rounds, metadata.usage.total) == (2, 30)
 
 
 def test_limit_of_tokens_holds_over_the_rounds_of_the_host(
@@ -470,7 +470,7 @@ def test_tool_that_is_passed_on_needs_its_own_yes(
     [asked] = [event for event in events if isinstance(event, ToolCallRequested)]
     assert (asked.tool_name, asked.args) == ("host_delete", {"city": "Bern"})
     assert chat.ran == ["call_tool", "call_tool"]
-    assert [one["question"] for one in chat.questions] == [
+    assert [question["question"] for question in chat.questions] == [
         'May host_delete be called? It can delete things. With: {"city": "Bern"}'
     ]
     assert_prefixes(chat)
@@ -654,7 +654,7 @@ def test_r33_yes_counts_once_and_for_its_own_call(
 
     assert len(tool.called) == 1
     assert len(chat.questions) == 2
-    assert len({one["id"] for one in chat.questions}) == 2
+    assert len({question["id"] for question in chat.questions}) == 2
     assert_prefixes(chat)
     assert "did not approve" in str(answered(events)[-1])
 

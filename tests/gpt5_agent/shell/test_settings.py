@@ -49,7 +49,7 @@ def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
 
 def test_the_valves_hold_where_the_request_is_silent() -> None:
     """Everything that the agent is told of comes from the valves."""
-    found = asked(
+    request = asked(
         MODEL="gpt-5.2-high",
         INSTRUCTION="Sell shoes.",
         PROMPT_POLICY_OVERRIDES="Answer in French.",
@@ -61,23 +61,26 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
         TOOL_APPROVAL="delete_*=ask",
     )
 
-    assert (found.strategy, found.parameters.model) == ("gpt5_react", "gpt-5.2-high")
-    assert found.messages == MESSAGES
-    assert found.parameters.instruction == "Sell shoes."
-    assert found.parameters.prompt_policy_overrides == "Answer in French."
-    assert found.parameters.policy_style == "lean"
-    assert found.parameters.guide.system_prompt == ""
-    assert found.context == "Open 9 to 17."
-    assert found.query == ""
-    assert found.parameters.maximum_iterations == 3
-    assert found.parameters.maximum_seconds == 60
-    assert found.parameters.maximum_tokens == 1000
-    assert found.own_tools.approver.rules == [("delete_*", "ask")]
+    assert (request.strategy, request.parameters.model) == (
+        "gpt5_react",
+        "gpt-5.2-high",
+    )
+    assert request.messages == MESSAGES
+    assert request.parameters.instruction == "Sell shoes."
+    assert request.parameters.prompt_policy_overrides == "Answer in French."
+    assert request.parameters.policy_style == "lean"
+    assert request.parameters.guide.system_prompt == ""
+    assert request.context == "Open 9 to 17."
+    assert request.query == ""
+    assert request.parameters.maximum_iterations == 3
+    assert request.parameters.maximum_seconds == 60
+    assert request.parameters.maximum_tokens == 1000
+    assert request.own_tools.approver.rules == [("delete_*", "ask")]
 
 
 def test_the_request_wins() -> None:
     """By the names in docs/agent-requests.md."""
-    found = asked(
+    request = asked(
         {
             "model": "gpt5_agent_strategies.gpt5_react",
             "agent_model": "o3",
@@ -92,14 +95,14 @@ def test_the_request_wins() -> None:
         CONTEXT="Open 9 to 17.",
     )
 
-    assert found.parameters.model == "o3"
-    assert found.parameters.instruction == "Sell hats."
-    assert json.loads(found.parameters.prompt_policy_overrides) == {
+    assert request.parameters.model == "o3"
+    assert request.parameters.instruction == "Sell hats."
+    assert json.loads(request.parameters.prompt_policy_overrides) == {
         "extra_policy": "Be brief."
     }
-    assert found.context == [{"content": "one"}]
-    assert found.query == "and today?"
-    assert found.parameters.maximum_iterations == 9
+    assert request.context == [{"content": "one"}]
+    assert request.query == "and today?"
+    assert request.parameters.maximum_iterations == 9
 
 
 def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
@@ -172,18 +175,18 @@ def test_what_an_answer_took_is_logged(caplog: pytest.LogCaptureFixture) -> None
 )
 def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
     """As those of the valves (R5)."""
-    found = asked({"maximum_iterations": given}, MAXIMUM_ITERATIONS=4)
+    request = asked({"maximum_iterations": given}, MAXIMUM_ITERATIONS=4)
 
-    assert found.parameters.maximum_iterations == meant
+    assert request.parameters.maximum_iterations == meant
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", 7])
 def test_what_is_no_text_leaves_the_valve(nothing: object) -> None:
     """A client that sends an empty field has not chosen anything."""
-    found = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
+    request = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
 
-    assert found.parameters.instruction == "A"
-    assert found.parameters.model == Valves().MODEL
+    assert request.parameters.instruction == "A"
+    assert request.parameters.model == Valves().MODEL
 
 
 def test_a_preset_is_looked_up(tmp_path: Path) -> None:
@@ -209,9 +212,9 @@ def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> N
     """The request's word counts, in every form of yes and no (R6)."""
     body = {"emit_intermediate_thoughts": given}
 
-    found = asked(body, EMIT_INTERMEDIATE_THOUGHTS=valve)
+    request = asked(body, EMIT_INTERMEDIATE_THOUGHTS=valve)
 
-    assert found.parameters.emit_intermediate_thoughts is shown
+    assert request.parameters.emit_intermediate_thoughts is shown
 
 
 # ---------------------------------------------------------------- the engine's own
@@ -219,7 +222,7 @@ def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> N
 
 def test_the_engine_gets_what_the_valves_say() -> None:
     """Effort, summary, verbosity, timeouts, retries."""
-    found = asked(
+    request = asked(
         {"stream": True},
         REASONING_EFFORT="low",
         REASONING_SUMMARY="disabled",
@@ -230,16 +233,16 @@ def test_the_engine_gets_what_the_valves_say() -> None:
         TOOL_OUTPUT_CHARACTERS=2000,
     )
 
-    settings = found.settings
+    settings = request.settings
     assert settings.effort == "low"
     assert settings.summary is None
     assert settings.verbosity == "high"
     assert settings.stream is True
     assert settings.parallel_tool_calls is False
-    assert found.limits.retries.max_retries == 4
-    assert found.limits.timeouts.idle == 77
-    assert found.own_tools.limits.seconds == 5
-    assert found.own_tools.limits.characters == 2000
+    assert request.limits.retries.max_retries == 4
+    assert request.limits.timeouts.idle == 77
+    assert request.own_tools.limits.seconds == 5
+    assert request.own_tools.limits.characters == 2000
 
 
 @pytest.mark.parametrize(

@@ -106,15 +106,15 @@ def test_r24_pictures_are_shown_told_of_and_seen(
     part: Json, url: str | None, seen: str
 ) -> None:
     """The page gets it, and so does the model, if the API can read it."""
-    told = answer([part])
+    result = answer([part])
 
-    assert told.card == {"images": [url or part["url"]]}
+    assert result.card == {"images": [url or part["url"]]}
     image = {"type": "input_image", "detail": "auto", "image_url": seen}
     text = {"type": "input_text", "text": IMAGE_SENT_TEXT}
     if seen:
-        assert told.output == [text, image]
+        assert result.output == [text, image]
     else:
-        assert told.output == IMAGE_SENT_TEXT
+        assert result.output == IMAGE_SENT_TEXT
 
 
 def test_model_sees_a_bounded_number_of_pictures() -> None:
@@ -204,9 +204,9 @@ def test_number_of_files_of_a_call_is_bounded() -> None:
 
 def test_file_of_a_plain_client_is_not_stored() -> None:
     """There is nobody to own it."""
-    told = answer([{"type": "blob", "data": NOTE}])
+    result = answer([{"type": "blob", "data": NOTE}])
 
-    assert "not a chat of Open WebUI" in str(told.output)
+    assert "not a chat of Open WebUI" in str(result.output)
 
 
 def test_result_of_mcp_says_itself_whether_it_failed() -> None:
@@ -272,10 +272,10 @@ def test_r23_no_path_of_a_tool_is_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("hunter2", "utf-8")
 
-    told = answer([{"type": "file", "path": str(secret)}])
+    result = answer([{"type": "file", "path": str(secret)}])
 
-    assert "hunter2" not in str(told)
-    assert str(told.output).startswith("tool response: ")
+    assert "hunter2" not in str(result)
+    assert str(result.output).startswith("tool response: ")
 
 
 def test_r23_file_over_5_mb_is_refused() -> None:

@@ -18,16 +18,16 @@ class Pipe:
         """Count what the function whose id was said holds: sessions, sockets, logs."""
         gc.collect()
         owner = f"function_{body['messages'][-1]['content']}_"
-        theirs = [one for one in gc.get_objects() if _module(one).startswith(owner)]
+        theirs = [held for held in gc.get_objects() if _module(held).startswith(owner)]
         pools = [one for one in theirs if type(one).__name__ == "_Pool"]
-        opened = [one._session for one in pools if one._session is not None]
+        opened = [pool._session for pool in pools if pool._session is not None]
         frames = [getattr(t.get_coro(), "cr_frame", None) for t in asyncio.all_tasks()]
         names = [frame.f_globals.get("__name__", "") for frame in frames if frame]
         return json.dumps(
             {
                 "sessions": len(opened),
                 "idle_sockets": sum(_sockets(one.connector) for one in opened),
-                "lent": sum(one._lent for one in pools),
+                "lent": sum(pool._lent for pool in pools),
                 "tasks": len([name for name in names if name.startswith(owner)]),
                 "runs": len([one for one in theirs if type(one).__name__ == "RunLog"]),
             }

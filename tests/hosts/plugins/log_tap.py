@@ -23,7 +23,9 @@ class Pipe:
         """Tap the logger once, however often the host loads this file."""
         path = Path(os.environ["DATA_DIR"]) / FILE
         logger = logging.getLogger(TAPPED)
-        if not any(isinstance(one, logging.FileHandler) for one in logger.handlers):
+        if not any(
+            isinstance(handler, logging.FileHandler) for handler in logger.handlers
+        ):
             tap = logging.FileHandler(path, encoding="utf-8")
             tap.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
             logger.addHandler(tap)

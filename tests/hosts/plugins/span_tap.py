@@ -35,6 +35,6 @@ class Pipe:
             tracers.add_span_processor(SimpleSpanProcessor(self.spans))
             trace.set_tracer_provider(tracers)
             metrics.set_meter_provider(MeterProvider([self.reader]))
-        spans = [json.loads(one.to_json()) for one in self.spans.get_finished_spans()]
+        spans = [json.loads(span.to_json()) for span in self.spans.get_finished_spans()]
         found = self.reader.get_metrics_data() if self.is_set_up else None
         return json.dumps([spans, json.loads(found.to_json()) if found else {}])

@@ -50,10 +50,10 @@ NESTED: Schema = {
 )
 def test_complaints(arguments: Any, complaint: str) -> None:
     """Each is a sentence with the place, of what the model can change."""
-    told = argument_error(arguments, NESTED)
-    assert told is not None
-    assert complaint in told
-    assert told.endswith(".")
+    error = argument_error(arguments, NESTED)
+    assert error is not None
+    assert complaint in error
+    assert error.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_choices_inside_of_choices_are_found_in_a_moment() -> None:
 def test_a_long_value_is_not_quoted() -> None:
     """Neither the model's nor the schema's."""
     schema = {"type": "object", "properties": {"x": {"enum": ["y" * 5000]}}}
-    told = argument_error({"x": "z" * 5000}, schema)
-    assert told is not None
-    assert len(told) < 200
+    error = argument_error({"x": "z" * 5000}, schema)
+    assert error is not None
+    assert len(error) < 200
 
 
 @pytest.mark.parametrize("key", ["allOf", "anyOf", "oneOf"])

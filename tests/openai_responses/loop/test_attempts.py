@@ -240,7 +240,9 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
         async with aclosing(events):
             await anext(events)
             shown = await anext(events)
-            held = [one for one in gc.get_objects() if type(one) is ServerSentEvent]
+            held = [
+                event for event in gc.get_objects() if type(event) is ServerSentEvent
+            ]
             assert log_of([shown]) == ["0 text 0: a word of its own"]
             assert not [one for one in held if "a word of its own" in one.data]
             teller.stop()

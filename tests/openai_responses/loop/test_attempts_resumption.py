@@ -56,7 +56,7 @@ def told(events: list[RunEvent]) -> list[RunEvent]:
 
 def asked_for(requests: list[RecordedRequest]) -> list[str]:
     """Return what the server got, one word a request."""
-    return [_word(one) for one in requests]
+    return [_word(request) for request in requests]
 
 
 def _word(request: RecordedRequest) -> str:
@@ -438,7 +438,7 @@ async def paths_after(
     broken = breaking(wire.on_the_wire(*events) + end)
     async with Upstream(in_turn(broken, WHOLE)) as upstream:
         await report(connections, upstream.endpoint, background("Hi"), PATIENT)
-        return [one.path_qs for one in upstream.requests[1:]]
+        return [request.path_qs for request in upstream.requests[1:]]
 
 
 @pytest.mark.parametrize("number", [{}, {"sequence_number": None}])
@@ -462,7 +462,7 @@ async def test_events_that_came_before(connections: Connections) -> None:
     stream = wire.on_the_wire(created(), *numbered)
     async with Upstream(in_turn(breaking(stream), WHOLE)) as upstream:
         told = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
-        asked = [one.path_qs for one in upstream.requests[1:]]
+        asked = [request.path_qs for request in upstream.requests[1:]]
     assert "".join(e.text for e in told if isinstance(e, TextDelta)) == "1 2 7 "
     assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=7"
 

@@ -347,8 +347,12 @@ def test_call_ids_that_earlier_responses_used(
 
     events = told(state, *wire.whole_stream(*groups))
 
-    begun_ids = [one.item["call_id"] for one in events if isinstance(one, ItemAdded)]
-    ended_ids = [one.item["call_id"] for one in events if isinstance(one, ItemDone)]
+    begun_ids = [
+        event.item["call_id"] for event in events if isinstance(event, ItemAdded)
+    ]
+    ended_ids = [
+        event.item["call_id"] for event in events if isinstance(event, ItemDone)
+    ]
     assert begun_ids == ended_ids == own_ids
     assert [item["call_id"] for item in state.output] == own_ids
     assert {item["arguments"] for item in state.output} == {'{"a":1}'}

@@ -76,7 +76,7 @@ async def test_tier_of_a_response(connections: Connections) -> None:
     last = wire.response("completed", *wire.items_of(HELLO), service_tier="priority")
     events = [*HELLO[:-1], {"type": "response.completed", "response": last}]
     told = await report_of(connections, streaming(wire.on_the_wire(*events)))
-    assert [one.tier for one in end_of(told).usages] == ["priority"]
+    assert [answer.tier for answer in end_of(told).usages] == ["priority"]
 
 
 async def test_stream_byte_by_byte(connections: Connections) -> None:

@@ -152,7 +152,7 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     read = [parse_event(e) for e in [*decoder.feed(wire), *decoder.close()]]
 
     deltas = [one for one in read if type(one) is TextDelta]
-    shown = [[type(told) for told in state.feed(one)] for one in deltas]
+    shown = [[type(told) for told in state.feed(delta)] for delta in deltas]
 
     assert len(deltas) >= 3
     assert all(told[-1] is TextDelta for told in shown)

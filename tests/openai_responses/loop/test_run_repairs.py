@@ -77,7 +77,7 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
     )
     assert repairs_of(events) == ["reasoning.summary"]
     assert log_of(events)[-1] == "run completed"
-    first, second = (one.body for one in unverified.requests)
+    first, second = (request.body for request in unverified.requests)
     assert second == {**first, "reasoning": {"effort": "medium"}}
 
 
@@ -86,8 +86,12 @@ async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
     events = await report(connections, simulated(unstreamed), asking(), TWICE)
     assert repairs_of(events) == ["reasoning.summary", "stream"]
     assert log_of(events)[-1] == "run completed"
-    assert [one.status for one in unstreamed.requests] == [400, 400, 200]
-    assert [one.body.get("stream") for one in unstreamed.requests] == [True, True, None]
+    assert [request.status for request in unstreamed.requests] == [400, 400, 200]
+    assert [request.body.get("stream") for request in unstreamed.requests] == [
+        True,
+        True,
+        None,
+    ]
 
 
 async def test_reasoning_of_another_organisation(

@@ -220,6 +220,7 @@ async def test_wait_until_a_date(connections: Connections) -> None:
         {"Retry-After-Ms": "60001"},
         {"Retry-After": formatdate(time() + 3600, usegmt=True)},
     ],
+    ids=["seconds", "milliseconds", "date"],
 )
 async def test_wait_that_is_too_long(
     connections: Connections, headers: dict[str, str]
@@ -516,7 +517,7 @@ async def test_pages_and_nonsense(connections: Connections) -> None:
     for text in (b"data: {no json\n\n", b"data: []\n\n"):
         async with Upstream(in_turn(streaming(text), OK)) as upstream:
             events = await report(connections, upstream.endpoint, within=TWICE)
-            assert [one.get("stream") for one in upstream.bodies] == [True, None]
+            assert [body.get("stream") for body in upstream.bodies] == [True, None]
         assert end_of(events).ending.kind == "completed"
 
 

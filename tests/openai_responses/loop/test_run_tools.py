@@ -101,7 +101,7 @@ def received(sim: Simulator, place: int) -> list[Item]:
 
 def assert_prefixes(sim: Simulator, *, with_reasoning: bool = True) -> None:
     """Each request begins with the one before and what came of it; only that grows."""
-    bodies = [one.body for one in sim.requests]
+    bodies = [request.body for request in sim.requests]
     for place, (before, after) in enumerate(pairwise(bodies)):
         back = replay_output(received(sim, place), with_reasoning=with_reasoning)
         expected = [*before["input"], *back]
@@ -282,7 +282,7 @@ async def test_tool_that_fails_does_not_end_the_run(
 
     assert end_of(events).ending.kind == "completed"
     assert "canary" not in repr(events)
-    assert "canary" not in str([one.body for one in sim.requests])
+    assert "canary" not in str([request.body for request in sim.requests])
     assert "canary" in "".join(lines)
 
 
@@ -315,7 +315,7 @@ async def test_after_the_last_round_the_model_has_to_answer(
     events = await events_of(connections, sim, offering("sim:tool-forever"), toolset)
 
     assert len(tools.called) == rounds
-    choices = [one.body.get("tool_choice") for one in sim.requests]
+    choices = [request.body.get("tool_choice") for request in sim.requests]
     assert choices == [None] * (rounds + 1) + ["none"]
     limit = "Error: get_weather was not run: the limit of tool rounds is reached."
     assert sum(limit in output for output in outputs(events)) >= 1
@@ -341,10 +341,10 @@ async def test_calls_are_counted_over_the_run(
     )
 
     assert len(tools.called) == ran
-    refused = [one for one in answers(events) if one.failed]
+    refused = [answer for answer in answers(events) if answer.failed]
     assert all("limit of tool calls" in one.item["output"] for one in refused)
     if most == 1:
-        assert [one.failed for one in answers(events)] == [False, True]
+        assert [answer.failed for answer in answers(events)] == [False, True]
     last = sim.requests[-1].body.get("tool_choice")
     assert last == (None if most == 2 else "none")
     assert len(sim.requests) == (requests if most < 3 else most + 2)

@@ -117,9 +117,9 @@ async def test_denied_call_asks_nobody() -> None:
     """The model is told that it is not the user's choice."""
     person = Person(True)
 
-    told = await refusal(Approver(default_rule="deny", ask=person))
+    reason = await refusal(Approver(default_rule="deny", ask=person))
 
-    assert told == (
+    assert reason == (
         "The administrator does not allow get_weather. Do not call it again."
     )
     assert person.asked == []
@@ -140,10 +140,10 @@ async def test_person_is_asked_with_the_whole_call() -> None:
 )
 async def test_anything_but_a_yes_is_a_no(ask: Person | None) -> None:
     """The model is told; nothing is raised."""
-    told = await refusal(Approver(default_rule="ask", ask=ask))
+    reason = await refusal(Approver(default_rule="ask", ask=ask))
 
     assert (
-        told
+        reason
         == "The user did not approve this call of get_weather. Continue without it."
     )
 

@@ -116,9 +116,9 @@ def test_free_text_is_an_argument() -> None:
     tools.schemas["note"] = {"type": "object", "properties": {"input": {}}}
     call = calling("note", type="custom_tool_call", input="a {note}")
 
-    found = answer(tools, call)
+    result = answer(tools, call)
 
-    assert output_item(call, found) == {
+    assert output_item(call, result) == {
         "type": "custom_tool_call_output",
         "call_id": "call_1",
         "output": "Rain in a {note}.",
@@ -131,9 +131,9 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
     tools.stand_ins = {"call_tool": "delete_all"}
     approver = Approver([("delete_*", "deny")])
 
-    found = answer(tools, calling("call_tool"), approver=approver)
+    result = answer(tools, calling("call_tool"), approver=approver)
 
-    assert "does not allow delete_all" in str(found.output)
+    assert "does not allow delete_all" in str(result.output)
     assert tools.called == []
     assert answer(tools, calling("call_tool")) == RAIN
     assert tools.called == [("delete_all", {"city": "Bern"})]
@@ -163,11 +163,11 @@ def test_call_that_cannot_be_made(call: Item, told: str) -> None:
     tools = MemoryTools(nowhere=weather)
     tools.stand_ins = {"nowhere": None}
 
-    found = answer(tools, call)
+    result = answer(tools, call)
 
-    assert found.failed
-    assert str(found.output).startswith("Error: ")
-    assert told in str(found.output)
+    assert result.failed
+    assert str(result.output).startswith("Error: ")
+    assert told in str(result.output)
     assert tools.called == []
 
 
@@ -182,9 +182,11 @@ def test_call_that_is_not_approved() -> None:
     """The model is told why."""
     tools = MemoryTools()
 
-    found = answer(tools, calling("get_weather"), approver=Approver(default_rule="ask"))
+    result = answer(
+        tools, calling("get_weather"), approver=Approver(default_rule="ask")
+    )
 
-    assert found == tool_error(
+    assert result == tool_error(
         "The user did not approve this call of get_weather. Continue without it."
     )
     assert tools.called == []
@@ -200,9 +202,9 @@ def test_words_of_an_exception_reach_the_log_alone(
     """The model gets a fixed sentence."""
     lines: list[str] = []
 
-    found = answer(MemoryTools(bad=function), calling("bad"), log=lines.append)
+    result = answer(MemoryTools(bad=function), calling("bad"), log=lines.append)
 
-    assert found == tool_error(f"bad {FAILED}")
+    assert result == tool_error(f"bad {FAILED}")
     [line] = lines
     assert line.startswith("the tool bad raised ")
     assert CANARY in line
@@ -212,9 +214,9 @@ def test_tool_that_takes_too_long_is_cancelled() -> None:
     """The limit is a call's own."""
     tools = MemoryTools(endless=endless)
 
-    found = answered([calling("endless", 1), calling("get_weather", 2)], tools)
+    results = answered([calling("endless", 1), calling("get_weather", 2)], tools)
 
-    assert found == [tool_error("endless did not finish within 120 s."), RAIN]
+    assert results == [tool_error("endless did not finish within 120 s."), RAIN]
     assert tools.left == ["endless"]
 
 
@@ -224,11 +226,11 @@ def test_batch_that_takes_too_long_is_stopped() -> None:
     limits = CallLimits(at_once=3, seconds=120, batch_seconds=550)
     calls = [calling("endless", n) for n in range(18)]
 
-    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+    results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
     late = tool_error("endless did not finish within 120 s.")
     stopped = tool_error("endless was stopped: the tools took over 550 s.")
-    assert found == [late] * 12 + [stopped] * 6
+    assert results == [late] * 12 + [stopped] * 6
     assert len(tools.called) == 15
 
 
@@ -239,21 +241,21 @@ def test_batch_that_is_stopped_keeps_what_ended() -> None:
     names = ["endless", "get_weather", "endless", "get_weather"]
     calls = [calling(name, n) for n, name in enumerate(names)]
 
-    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+    results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
-    assert [one.failed for one in found] == [True, False, True, False]
+    assert [one.failed for one in results] == [True, False, True, False]
     assert tools.left == ["endless", "endless"]
 
 
 def test_tool_that_swallows_its_cancellation_is_answered_too() -> None:
     """What it says after that may count, but it comes once."""
-    found = answered(
+    results = answered(
         [calling("stubborn", 1), calling("get_weather", 2)],
         MemoryTools(stubborn=stubborn),
     )
 
-    assert len(found) == 2
-    assert found[1] == RAIN
+    assert len(results) == 2
+    assert results[1] == RAIN
 
 
 def test_tool_with_a_time_of_its_own_is_not_cut_before() -> None:
@@ -262,9 +264,9 @@ def test_tool_with_a_time_of_its_own_is_not_cut_before() -> None:
     tools = MemoryTools(endless=endless, other=endless)
     calls = [calling("other", 1), calling("endless", 2), calling("get_weather", 3)]
 
-    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+    results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
-    assert found == [
+    assert results == [
         tool_error("other did not finish within 120 s."),
         tool_error("endless did not finish within 3600 s."),
         RAIN,
@@ -277,9 +279,9 @@ def test_time_of_a_tool_that_many_calls_share() -> None:
     tools = MemoryTools(endless=endless, other=endless)
     calls = [calling("other", 1), calling("endless", 2)]
 
-    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+    results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
-    assert found == [
+    assert results == [
         tool_error("other was stopped: the tools took over 100 s."),
         tool_error("endless did not finish within 3600 s."),
     ]
@@ -297,13 +299,13 @@ def test_time_to_approve_counts_in_no_limit() -> None:
 
     approver = Approver(default_rule="ask", ask=ask)
 
-    found = answered(
+    results = answered(
         [calling("get_weather", 1), calling("get_weather", 2)],
         MemoryTools(),
         approver=approver,
     )
 
-    assert found == [RAIN, RAIN]
+    assert results == [RAIN, RAIN]
 
 
 def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
@@ -326,13 +328,13 @@ def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
     ]
     tools = MemoryTools(note=note, delete=note)
 
-    found = answered(calls, tools, approver=approver)
+    results = answered(calls, tools, approver=approver)
 
     asked = [f"asked about call_{n}" for n in (0, 2, 4)]
     assert sorted(log[:3]) == ["1", "3", asked[0]]
     assert log[3:] == ["0", asked[1], asked[2], "4"]
-    assert [one.output for one in found if not one.failed] == ["0", "1", "3", "4"]
-    assert "did not approve" in str(found[2].output)
+    assert [one.output for one in results if not one.failed] == ["0", "1", "3", "4"]
+    assert "did not approve" in str(results[2].output)
 
 
 def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
@@ -357,10 +359,10 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
         for n, (name, long) in enumerate(days)
     ]
 
-    found = run_skipping(answers_of(calls, Toolset(tools, approver, limits)))
+    results = run_skipping(answers_of(calls, Toolset(tools, approver, limits)))
 
-    assert [one.failed for one in found] == [False, False, True]
-    assert "the tools took over 600 s" in str(found[2].output)
+    assert [one.failed for one in results] == [False, False, True]
+    assert "the tools took over 600 s" in str(results[2].output)
     assert ended == [900, 1_500]
 
 
@@ -382,10 +384,10 @@ def test_question_to_a_person_has_no_limit_and_takes_no_place(
     tools.peoples = {"ask_user"}
     names = ["ask_user" if place in places else "slow" for place in range(8)]
 
-    found = answered([calling(name, n) for n, name in enumerate(names)], tools)
+    results = answered([calling(name, n) for n, name in enumerate(names)], tools)
 
     expected = {"ask_user": "yes", "slow": "done"}
-    assert [one.output for one in found] == [expected[name] for name in names]
+    assert [one.output for one in results] == [expected[name] for name in names]
 
 
 # ---------------------------------------------------------------- side by side
@@ -400,10 +402,10 @@ def test_calls_run_side_by_side_within_the_bound() -> None:
         toolset = Toolset(MemoryTools(meet=meeting), limits=LIMITS)
         return await answers_of(calls, toolset), meeting.most
 
-    found, most = run_skipping(check())
+    results, most = run_skipping(check())
 
     assert most == LIMITS.at_once
-    assert [one.output for one in found] == [str(n) for n in range(9)]
+    assert [one.output for one in results] == [str(n) for n in range(9)]
 
 
 def test_outputs_keep_the_order_of_calls_that_end_the_other_way_round() -> None:
@@ -421,10 +423,10 @@ def test_outputs_keep_the_order_of_calls_that_end_the_other_way_round() -> None:
         for n, (city, long) in enumerate(days.items())
     ]
 
-    found = answered(calls, MemoryTools(slow=slow))
+    results = answered(calls, MemoryTools(slow=slow))
 
     assert ended == ["c", "b", "a"]
-    assert [one.output for one in found] == ["a", "b", "c"]
+    assert [one.output for one in results] == ["a", "b", "c"]
 
 
 # ---------------------------------------------------------------- leaving
@@ -532,13 +534,13 @@ def test_every_call_of_every_batch_is_answered_once(
     limits = CallLimits(at_once, seconds, batch_seconds, 1_000)
     lines: list[str] = []
 
-    found = run_skipping(
+    results = run_skipping(
         answers_of(calls, Toolset(tools, approver, limits, lines.append))
     )
 
-    assert len(found) == len(calls)
-    assert CANARY not in repr(found)
-    for (name, text), one in zip(batch, found, strict=True):
+    assert len(results) == len(calls)
+    assert CANARY not in repr(results)
+    for (name, text), one in zip(batch, results, strict=True):
         good = name == "get_weather" and text == '{"city": "Bern"}'
         assert one == RAIN or not good or "was stopped" in str(one.output)
         assert good or name == "stubborn" or one.failed
@@ -575,12 +577,12 @@ def test_output_is_capped_in_every_part() -> None:
             text = {"type": "input_text", "text": "a" * 5_000}
             return ToolResult([text, picture], card={"files": ["f"]})
 
-    found = answer(Pictures(), calling("get_weather"))
+    result = answer(Pictures(), calling("get_weather"))
 
-    assert isinstance(found.output, list)
-    assert found.output[1] == picture
-    assert "4000 characters are cut" in found.output[0]["text"]
-    assert found.card == {"files": ["f"]}
+    assert isinstance(result.output, list)
+    assert result.output[1] == picture
+    assert "4000 characters are cut" in result.output[0]["text"]
+    assert result.card == {"files": ["f"]}
 
 
 def test_text_is_capped() -> None:
@@ -589,10 +591,10 @@ def test_text_is_capped() -> None:
     async def long(_: Json) -> str:
         return "a" * 5_000
 
-    found = answer(MemoryTools(long=long), calling("long"))
+    result = answer(MemoryTools(long=long), calling("long"))
 
     half = "a" * 500
-    assert found.output == f"{half}\n[... 4000 characters are cut here ...]\n{half}"
+    assert result.output == f"{half}\n[... 4000 characters are cut here ...]\n{half}"
 
 
 def test_schema_of_the_sample_is_one() -> None:

@@ -295,8 +295,8 @@ def test_a_thousand_rows_are_checked() -> None:
     assert drop_optional_nulls({"rows": rows}, schema) == {"rows": [{"a": "x"}] * 1_000}
     assert argument_error({"rows": rows}, schema) is None
     rows[-1] = {"a": 1}
-    told = argument_error({"rows": rows}, schema)
-    assert told == "The argument rows[999].a must be string."
+    error = argument_error({"rows": rows}, schema)
+    assert error == "The argument rows[999].a must be string."
 
 
 # ---------------------------------------------------------------- names

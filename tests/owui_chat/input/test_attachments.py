@@ -108,9 +108,9 @@ def test_wish_how_to_answer_anew_has_no_files() -> None:
     """It is in the request, and in no chat."""
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
 
-    found = attached(chat_of(2), tree([pdf("a.pdf")]), metadata)
+    names = attached(chat_of(2), tree([pdf("a.pdf")]), metadata)
 
-    assert found == {0: ["a.pdf"]}
+    assert names == {0: ["a.pdf"]}
 
 
 @pytest.mark.parametrize("message_id", ["q1", "gone", ""])
@@ -119,9 +119,9 @@ def test_broken_tree_ends_the_search(message_id: str) -> None:
     messages: Json = tree([pdf("a.pdf")], [pdf("b.pdf")])
     messages["a0"]["parentId"] = "a0"
 
-    found = attached(chat_of(2), messages, {"user_message_id": message_id})
+    names = attached(chat_of(2), messages, {"user_message_id": message_id})
 
-    assert found == ({2: ["b.pdf"]} if message_id == "q1" else {})
+    assert names == ({2: ["b.pdf"]} if message_id == "q1" else {})
 
 
 def test_chat_without_a_row_names_files_in_the_request() -> None:
@@ -149,9 +149,9 @@ def test_request_without_files_has_no_attachments(metadata: Json) -> None:
 def test_attachment_without_a_name_has_an_empty_one() -> None:
     nameless = {**pdf("a.pdf"), "name": None}
 
-    found = attached(chat_of(1), tree([nameless]), {"user_message_id": "q0"})
+    names = attached(chat_of(1), tree([nameless]), {"user_message_id": "q0"})
 
-    assert found == {0: [""]}
+    assert names == {0: [""]}
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,10 @@ def test_readable_pictures_stay() -> None:
         AssistantText("!"),
     ]
 
-    found = resolved(parts)
+    chat = resolved(parts)
 
     right = image(data_url(JPEG, "image/jpeg"))
-    assert found == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
+    assert chat == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
 
 
 def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
@@ -253,25 +253,25 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
         said(text("And now?")),
     ]
 
-    found = resolved(parts)
+    chat = resolved(parts)
 
-    first = found[0]
+    first = chat[0]
     assert isinstance(first, UserMessage)
     note, rest = first.item["content"]
     assert note["type"] == "input_text"
     assert note["text"].startswith("[An image is in a form")
     assert rest == text("?")
-    assert found[1:] == parts[1:]
+    assert chat[1:] == parts[1:]
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
     parts: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
 
-    found = resolved(parts)
+    chat = resolved(parts)
 
     assert question_index(parts) == 0
-    assert "form" in str(found[1])
+    assert "form" in str(chat[1])
 
 
 def test_note_or_refusal() -> None:

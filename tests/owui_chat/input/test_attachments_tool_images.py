@@ -67,9 +67,9 @@ def test_picture_goes_back_to_its_output() -> None:
     """The made-up message is gone."""
     parts: list[ChatPart] = [returned("1"), made_up(PIXEL), AssistantText("A cat.")]
 
-    found = add_tool_images(parts, row(output("1", "/api/v1/files/f/content")))
+    with_images = add_tool_images(parts, row(output("1", "/api/v1/files/f/content")))
 
-    assert found == [returned("1", PIXEL), AssistantText("A cat.")]
+    assert with_images == [returned("1", PIXEL), AssistantText("A cat.")]
 
 
 def test_our_cards_can_be_told() -> None:
@@ -80,9 +80,9 @@ def test_our_cards_can_be_told() -> None:
     card = output_host_item(ToolOutput(0, item, False, {"stored": [stored]}))
     parts: list[ChatPart] = [returned("1"), returned("2"), made_up(PIXEL)]
 
-    found = add_tool_images(parts, row(card))
+    with_images = add_tool_images(parts, row(card))
 
-    assert found == [returned("1", PIXEL), returned("2")]
+    assert with_images == [returned("1", PIXEL), returned("2")]
 
 
 def test_each_output_gets_its_own() -> None:
@@ -95,9 +95,9 @@ def test_each_output_gets_its_own() -> None:
     ]
     stored = row(output("1", "a"), output("2"), output("3", "b"))
 
-    found = add_tool_images(parts, stored)
+    with_images = add_tool_images(parts, stored)
 
-    assert found == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
+    assert with_images == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_of_the_hosts_outputs_the_last_has_all(messages: Json) -> None:
     """Its round goes on before it is stored, and later turns do the same."""
     parts: list[ChatPart] = [AssistantText("x"), returned("1"), returned("2")]
 
-    found = add_tool_images([*parts, made_up(PIXEL)], messages)
+    with_images = add_tool_images([*parts, made_up(PIXEL)], messages)
 
-    assert found == [AssistantText("x"), returned("1"), returned("2", PIXEL)]
+    assert with_images == [AssistantText("x"), returned("1"), returned("2", PIXEL)]
 
 
 def test_pictures_go_to_an_output_once() -> None:
     """A caller can write such messages; the second one stays what it is."""
     parts: list[ChatPart] = [returned("1"), made_up(PIXEL), made_up(PIXEL)]
 
-    found = add_tool_images(parts, {})
+    with_images = add_tool_images(parts, {})
 
-    assert found == [returned("1", PIXEL), made_up(PIXEL)]
+    assert with_images == [returned("1", PIXEL), made_up(PIXEL)]
 
 
 def test_earlier_outputs_are_left_alone() -> None:
@@ -136,9 +136,9 @@ def test_earlier_outputs_are_left_alone() -> None:
         made_up(PIXEL),
     ]
 
-    found = add_tool_images(parts, {})
+    with_images = add_tool_images(parts, {})
 
-    assert found == [returned("1"), AssistantText("x"), returned("2", PIXEL)]
+    assert with_images == [returned("1"), AssistantText("x"), returned("2", PIXEL)]
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_what_the_real_host_makes_of_it(host_functions: HostFunctions) -> None:
     stored = [*calls, *outputs, message]
 
     _, parts = parse_messages(host_functions.convert(stored))
-    found = add_tool_images(parts, {"a": {"output": stored}})
+    with_images = add_tool_images(parts, {"a": {"output": stored}})
 
-    assert found[3:] == [
+    assert with_images[3:] == [
         *(returned("1", PIXEL), returned("2"), returned("3", SECOND, PIXEL)),
         AssistantText("So."),
     ]

@@ -84,7 +84,7 @@ def test_question_that_nothing_answered_has_no_answer() -> None:
 
     chat = attach_stored_messages([said("zero"), *SENT[2:]], row, ASKED)
 
-    assert [one.answer_id for one in stored_messages(chat)] == ["", "a1", "a2"]
+    assert [message.answer_id for message in stored_messages(chat)] == ["", "a1", "a2"]
 
 
 MODEL = "guarded"
@@ -109,8 +109,8 @@ SENT_BEFORE = {"a0": whole(WHOLE), "a1": NOON_TO_ONE}
 def test_first_turn_keeps_its_instructions() -> None:
     """Later ones keep what changed, and nothing where nothing did."""
     assert change_instructions(None, "Be brief.", MODEL) == whole("Be brief.")
-    told = sent_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
-    assert change_instructions(told, "Be brief.", MODEL) == SentContext()
+    instructions = sent_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
+    assert change_instructions(instructions, "Be brief.", MODEL) == SentContext()
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_what_changed_is_told_against_what_was_told_last(
 
     Lines that moved, or that stand there twice, are told with all others.
     """
-    told = sent_instructions(CHAT, SENT_BEFORE, MODEL)
+    instructions = sent_instructions(CHAT, SENT_BEFORE, MODEL)
 
-    now = change_instructions(told, given, MODEL)
+    now = change_instructions(instructions, given, MODEL)
 
     if given:
         assert now == (change or whole(given))
@@ -150,18 +150,20 @@ def test_what_changed_is_told_against_what_was_told_last(
 def test_a_line_that_was_there_before_it_was_the_administrators_is_told() -> None:
     """A user can guess a rule, and write it into their own prompt as an example."""
     before = "Be brief.\nIgnore this example:\nNever say no."
-    told = sent_instructions(CHAT, {"a0": whole(before)}, MODEL)
+    instructions = sent_instructions(CHAT, {"a0": whole(before)}, MODEL)
     now = "Be brief.\nNever say no.\nIgnore this example:"
 
-    assert change_instructions(told, now, MODEL) == whole(now)
+    assert change_instructions(instructions, now, MODEL) == whole(now)
 
 
 def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     """Now, and in every later turn."""
-    told = sent_instructions(CHAT, SENT_BEFORE | {"a2": whole("Be kind.")}, MODEL)
-    assert told
+    instructions = sent_instructions(
+        CHAT, SENT_BEFORE | {"a2": whole("Be kind.")}, MODEL
+    )
+    assert instructions
 
-    prefix = apply_sent_context(CHAT, {}, told.changes, {})
+    prefix = apply_sent_context(CHAT, {}, instructions.changes, {})
 
     change = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"
@@ -197,11 +199,11 @@ def test_what_was_told_to_others_was_not_told_to_the_model(
 
 def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
     """The API replaces it, and what stays is what stands first."""
-    told = sent_instructions(CHAT, SENT_BEFORE, MODEL, {"a1"})
-    assert told
-    assert told.lines == WHOLE.splitlines()
+    instructions = sent_instructions(CHAT, SENT_BEFORE, MODEL, {"a1"})
+    assert instructions
+    assert instructions.lines == WHOLE.splitlines()
 
-    now = change_instructions(told, "Be brief.\nIt is one.", MODEL)
+    now = change_instructions(instructions, "Be brief.\nIt is one.", MODEL)
 
     assert now == NOON_TO_ONE
 

@@ -52,9 +52,9 @@ def applied(asked: UserMessage, words: str, found: SentContext) -> ChatPart:
 
 def kept(asked: UserMessage, words: str) -> SentContext:
     """What is kept of a message, as it is read back."""
-    found = injected(asked, words)
-    assert found != SentContext()
-    wire = json.loads(json.dumps(found.wire()))
+    context = injected(asked, words)
+    assert context != SentContext()
+    wire = json.loads(json.dumps(context.wire()))
     back = read(wire["injected"])
     assert json.loads(json.dumps(back.wire())) == wire
     return back
@@ -79,10 +79,10 @@ def test_earlier_message_is_sent_as_it_was(
     asked: UserMessage, later: UserMessage, words: str
 ) -> None:
     """Whatever stood around the words stands there again."""
-    found = kept(asked, words)
+    context = kept(asked, words)
 
-    assert applied(later, words, found) == asked
-    assert applied(asked, words, found) == asked
+    assert applied(later, words, context) == asked
+    assert applied(asked, words, context) == asked
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_nothing_is_kept(asked: UserMessage, words: str) -> None:
 
 def test_edited_words_are_sent_afresh() -> None:
     """And so is a message whose words are not where they should be."""
-    found = kept(said("<c/>\nrain?"), "rain?")
+    context = kept(said("<c/>\nrain?"), "rain?")
 
-    assert applied(said("snow?"), "snow?", found) == said("snow?")
-    assert applied(said("hail?"), "rain?", found) == said("hail?")
+    assert applied(said("snow?"), "snow?", context) == said("snow?")
+    assert applied(said("hail?"), "rain?", context) == said("hail?")
     assert applied(said("rain?"), "rain?", SentContext()) == said("rain?")
 
 
@@ -116,8 +116,8 @@ def test_what_no_writer_wrote_is_nothing(wire: object) -> None:
 
 def test_words_are_not_stored_twice() -> None:
     """The chat holds them; their digest is enough."""
-    found = kept(said("<c/>\nrain?"), "rain?")
+    context = kept(said("<c/>\nrain?"), "rain?")
 
-    assert found.wire() == {
+    assert context.wire() == {
         "injected": {"words": text_digest("rain?"), "texts": [["<c/>\n", ""]]}
     }

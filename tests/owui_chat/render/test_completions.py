@@ -38,8 +38,8 @@ def result(run: RunDone) -> dict[str, Any]:
 
 def answered(*items: Item) -> dict[str, Any]:
     """The message of a run's result."""
-    found: dict[str, Any] = result(ended(*items))["choices"][0]["message"]
-    return found
+    answer: dict[str, Any] = result(ended(*items))["choices"][0]["message"]
+    return answer
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
@@ -48,14 +48,14 @@ def test_every_result_is_one_that_a_client_reads(name: str) -> None:
     last = run_of_transcript(name)[-1]
     assert isinstance(last, RunDone)
 
-    found = result(last)
+    body = result(last)
 
-    if "choices" in found:
-        ChatCompletion.model_validate(found, strict=True)
+    if "choices" in body:
+        ChatCompletion.model_validate(body, strict=True)
     else:
-        assert set(found) == {"error"}
-    assert ("error" in found) == (last.ending.kind not in ("completed", "incomplete"))
-    assert "encrypted_content" not in str(found)
+        assert set(body) == {"error"}
+    assert ("error" in body) == (last.ending.kind not in ("completed", "incomplete"))
+    assert "encrypted_content" not in str(body)
 
 
 def test_answer_is_text_and_thought() -> None:
@@ -87,10 +87,10 @@ def test_answer_without_thoughts_says_nothing_of_them() -> None:
 
 def test_calls_are_the_callers_to_run() -> None:
     """The text beside them may be empty."""
-    found = result(ended(call("1"), call("2")))
+    body = result(ended(call("1"), call("2")))
 
-    assert found["choices"][0]["finish_reason"] == "tool_calls"
-    assert found["choices"][0]["message"] == {
+    assert body["choices"][0]["finish_reason"] == "tool_calls"
+    assert body["choices"][0]["message"] == {
         "role": "assistant",
         "content": "",
         "tool_calls": [chat_tool_call(call("1")), chat_tool_call(call("2"))],
@@ -99,11 +99,11 @@ def test_calls_are_the_callers_to_run() -> None:
 
 def test_head_and_usage_are_those_of_the_run() -> None:
     """One result, counted once."""
-    found = result(ended(message("1", "Rain.")))
+    body = result(ended(message("1", "Rain.")))
 
-    assert (found["id"], found["model"]) == ("chatcmpl-1", "f.gpt-5.2")
-    assert found["usage"]["prompt_tokens"] == 10
-    assert found["usage"]["total_tokens"] == 15
+    assert (body["id"], body["model"]) == ("chatcmpl-1", "f.gpt-5.2")
+    assert body["usage"]["prompt_tokens"] == 10
+    assert body["usage"]["total_tokens"] == 15
 
 
 def test_usage_that_nobody_told_is_left_out() -> None:
@@ -118,18 +118,18 @@ def test_failure_before_anything_is_an_error_alone() -> None:
 
 def test_failure_keeps_what_arrived() -> None:
     """Beside the error."""
-    found = result(RunDone(CUT, output=(message("1", "Ra"),)))
+    body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
-    assert found["choices"][0]["message"]["content"] == "Ra"
-    assert found["error"] == {"message": CUT.sentence}
+    assert body["choices"][0]["message"]["content"] == "Ra"
+    assert body["error"] == {"message": CUT.sentence}
 
 
 def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
     """Even when nothing of it is left to show."""
-    found = result(RunDone(ending_of_incomplete("max_output_tokens")))
+    body = result(RunDone(ending_of_incomplete("max_output_tokens")))
 
-    assert found["choices"][0]["finish_reason"] == "length"
-    assert "error" not in found
+    assert body["choices"][0]["finish_reason"] == "length"
+    assert "error" not in body
 
 
 def test_text_of_nothing_is_empty() -> None:
@@ -175,22 +175,22 @@ def test_complete_answer_has_its_annotations() -> None:
 def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
     """It stands among the thoughts; alone, it is the answer."""
     remark = message("1", "I look.", "commentary")
-    found = answered(
+    answer = answered(
         reasoning("1", "Hm."),
         remark,
         reasoning("2", "Aha."),
         message("2", "Rain.", "final_answer"),
     )
 
-    assert found["content"] == "Rain."
-    assert found["reasoning_content"] == "Hm.\n\nI look.\n\nAha."
+    assert answer["content"] == "Rain."
+    assert answer["reasoning_content"] == "Hm.\n\nI look.\n\nAha."
     assert answered(remark) == {"role": "assistant", "content": "I look."}
 
 
 def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
     """Those before it are not."""
-    found = answered(
+    answer = answered(
         message("1", "I look.", "commentary"), message("2", "Done.", "commentary")
     )
 
-    assert (found["content"], found["reasoning_content"]) == ("Done.", "I look.")
+    assert (answer["content"], answer["reasoning_content"]) == ("Done.", "I look.")

@@ -43,9 +43,9 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
 
 def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     """An answer with what is stored for it."""
-    asked, *found = restore_from_outputs([ASKED, *answer], {"a1": [run]})
+    asked, *with_stored = restore_from_outputs([ASKED, *answer], {"a1": [run]})
     assert asked == ASKED
-    return found
+    return with_stored
 
 
 def test_text_names_its_record() -> None:
@@ -75,9 +75,9 @@ def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
     chat: list[ChatPart] = [second, AssistantText("No."), third]
     chat.append(AssistantText("Yes."))
 
-    found = restore_from_outputs([AssistantText("Yes."), *chat], runs)
+    with_stored = restore_from_outputs([AssistantText("Yes."), *chat], runs)
 
-    assert found == [AssistantText("Yes."), *chat[:3], AssistantText("Yes.", [C])]
+    assert with_stored == [AssistantText("Yes."), *chat[:3], AssistantText("Yes.", [C])]
 
 
 def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
@@ -113,9 +113,11 @@ def test_remark_stands_behind_what_came_before_it() -> None:
     one: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "rain")]
     two: list[ChatPart] = [ToolCall("call_2", "f", "{}"), ToolMessage("call_2", "rain")]
 
-    found = restored([AssistantText("Rain."), *one, *two, AssistantText("Snow.")], run)
+    with_stored = restored(
+        [AssistantText("Rain."), *one, *two, AssistantText("Snow.")], run
+    )
 
-    assert found == [
+    assert with_stored == [
         AssistantText("Rain.", [A]),
         *one,
         AssistantText("", [B]),
@@ -173,9 +175,11 @@ def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
     ]
     card: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "")]
 
-    found = restored([AssistantText("Sun.\nHail."), *card, AssistantText("Snow.")], run)
+    with_stored = restored(
+        [AssistantText("Sun.\nHail."), *card, AssistantText("Snow.")], run
+    )
 
-    assert found == [
+    assert with_stored == [
         AssistantText("Sun.\nHail.", [A]),
         *card,
         AssistantText("Snow.", [C]),

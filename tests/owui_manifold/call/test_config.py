@@ -254,12 +254,12 @@ async def test_reasoning_is_requested_and_carried_unless_disabled(
     persist: str, asks: bool
 ) -> None:
     """Between the rounds of one answer too."""
-    found = await prepared({"PERSIST_REASONING_TOKENS": persist})
+    prepared_request = await prepared({"PERSIST_REASONING_TOKENS": persist})
 
-    included = found.request.include or ()
+    included = prepared_request.request.include or ()
     assert ("reasoning.encrypted_content" in included) is asks
-    assert found.toolset is not None
-    assert found.toolset.carries_reasoning is asks
+    assert prepared_request.toolset is not None
+    assert prepared_request.toolset.carries_reasoning is asks
 
 
 @pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
@@ -286,8 +286,8 @@ async def test_toolset_is_what_the_valves_say() -> None:
         "TOOL_APPROVAL": "now=ask",
         "LOG_LEVEL": "DEBUG",
     }
-    found = await prepared(given)
-    toolset = found.toolset
+    prepared_request = await prepared(given)
+    toolset = prepared_request.toolset
     assert toolset is not None
 
     assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
@@ -296,7 +296,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
     assert toolset.budget == Budget(rounds=4, calls=7)
     assert toolset.runs_calls is True
     toolset.log("a line")
-    assert found.call.log.text().endswith("WARNING  a line")
+    assert prepared_request.call.log.text().endswith("WARNING  a line")
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,10 @@ def test_a_list_and_a_single_object() -> None:
 )
 def test_every_field_is_sent_as_it_is(more: Json) -> None:
     """Whatever the API takes."""
-    found = read({**CLOCKS, **more})
+    servers = read({**CLOCKS, **more})
 
-    assert found[:3] == RemoteServers(({"type": "mcp", **CLOCKS, **more},))[:3]
-    check_servers(found.tools)
+    assert servers[:3] == RemoteServers(({"type": "mcp", **CLOCKS, **more},))[:3]
+    check_servers(servers.tools)
 
 
 def test_null_means_not_given() -> None:
@@ -101,10 +101,10 @@ def test_null_means_not_given() -> None:
 )
 def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
     """It alone is left out, with what is wrong and where to correct it."""
-    found = read(row, {**CLOCKS, "server_label": "other"})
+    servers = read(row, {**CLOCKS, "server_label": "other"})
 
-    assert [tool["server_label"] for tool in found.tools] == ["other"]
-    [complaint] = found.complaints
+    assert [tool["server_label"] for tool in servers.tools] == ["other"]
+    [complaint] = servers.complaints
     assert words in complaint
     assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: ")
     assert "An administrator can correct it in the valves" in complaint
@@ -112,10 +112,10 @@ def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
 
 def test_two_servers_of_one_label() -> None:
     """The API would refuse the request; capitals make no difference to it."""
-    found = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
+    servers = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
 
-    assert len(found.tools) == 1
-    assert "not its own" in found.complaints[0]
+    assert len(servers.tools) == 1
+    assert "not its own" in servers.complaints[0]
 
 
 @pytest.mark.parametrize(
@@ -124,22 +124,22 @@ def test_two_servers_of_one_label() -> None:
 )
 def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> None:
     """Nothing is offered; the sentence says where it is wrong and quotes nothing."""
-    found = read_servers(text)
+    servers = read_servers(text)
 
-    assert found.tools == ()
-    [complaint] = found.complaints
+    assert servers.tools == ()
+    [complaint] = servers.complaints
     assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
     assert "clocks" not in complaint
 
 
 def test_unknown_keys_are_named_and_not_sent() -> None:
     """They are named, not sent; a `type` that says what it is anyway is let be."""
-    found = read({"type": "mcp", **CLOCKS, "token": "hush", "url": "x"})
+    servers = read({"type": "mcp", **CLOCKS, "token": "hush", "url": "x"})
 
-    assert found.tools == ({"type": "mcp", **CLOCKS},)
-    [note] = found.notes
+    assert servers.tools == ({"type": "mcp", **CLOCKS},)
+    [note] = servers.notes
     assert "keys of clocks are not sent: token, url." in note
-    assert not found.complaints
+    assert not servers.complaints
 
 
 # ------------------------------------------------------------- secrets
@@ -180,9 +180,9 @@ def test_no_sentence_holds_a_secret() -> None:
     """Whatever is wrong with a description."""
     canary = "canary-1234"
     rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
-    found = read(*rows, {canary: 1}, canary)
+    servers = read(*rows, {canary: 1}, canary)
 
-    told = "".join([*found.complaints, *found.notes])
+    told = "".join([*servers.complaints, *servers.notes])
     assert canary not in told
 
 

@@ -78,10 +78,10 @@ async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) ->
     """The host's own wrapper would run it on the loop."""
     token = WHO.set("Ada")
 
-    found = await answer(host_tools({"look": tool(look)}))
+    returned = await answer(host_tools({"look": tool(look)}))
 
     WHO.reset(token)
-    assert found == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
+    assert returned == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
 
 
 async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
@@ -130,10 +130,10 @@ async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
     """The model is told why."""
     direct = {"spec": {"parameters": CITY}, "direct": True}
 
-    found = await answer(host_tools({"look": direct}))
+    returned = await answer(host_tools({"look": direct}))
 
-    assert found.failed
-    assert "not connected" in str(found.output)
+    assert returned.failed
+    assert "not connected" in str(returned.output)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
     names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
 
     calls = [calling(name, n) for n, name in enumerate(names)]
-    found = [str(one.output) for one in await answers_of(calls, toolset)]
+    found = [str(result.output) for result in await answers_of(calls, toolset)]
 
     assert found[0] == "Bern: 0 messages, 0 files"
     assert "does not allow delete_all" in found[1]
@@ -346,12 +346,12 @@ async def test_pictures_go_to_the_model_and_into_files(host: StandInHost) -> Non
     """The chat holds their address, the request their bytes."""
     parts = [{"type": "text", "text": "A map"}, {"type": "image", "data": PIXEL}]
 
-    found = await answer(host_tools({"look": result(parts, type="mcp")}))
+    returned = await answer(host_tools({"look": result(parts, type="mcp")}))
 
     image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
-    assert found.output == [{"type": "input_text", "text": "A map"}, image]
+    assert returned.output == [{"type": "input_text", "text": "A map"}, image]
     address = "/api/v1/files/file-1/content"
-    assert found.card == {"stored": [{"type": "input_image", "image_url": address}]}
+    assert returned.card == {"stored": [{"type": "input_image", "image_url": address}]}
     assert host.results.stored == [PIXEL]
 
 
@@ -365,12 +365,12 @@ async def test_picture_with_an_address_is_seen_and_shown(
         url = f"/api/v1/files/{host.files.add(PNG, 'a.png')}/content"
     parts = [{"type": "text", "text": "x"}, {"type": "image", "data": url}]
 
-    found = await answer(host_tools({"look": result(parts, type="mcp")}))
+    returned = await answer(host_tools({"look": result(parts, type="mcp")}))
 
     seen = PIXEL if is_stored else url
     image = {"type": "input_image", "detail": "auto", "image_url": seen}
-    assert found.output == [{"type": "input_text", "text": "x"}, image]
-    assert found.card == {
+    assert returned.output == [{"type": "input_text", "text": "x"}, image]
+    assert returned.card == {
         "files": [{"type": "image", "url": url}],
         "stored": [{"type": "input_image", "image_url": url}],
     }
@@ -379,9 +379,9 @@ async def test_picture_with_an_address_is_seen_and_shown(
 
 async def test_embeds_are_shown(host: StandInHost) -> None:
     """The model gets the host's words for them."""
-    found = await answer(host_tools({"look": result({"html": "<b>"})}))
+    returned = await answer(host_tools({"look": result({"html": "<b>"})}))
 
-    assert found == ToolResult("Shown.", card={"embeds": ["<b>"]})
+    assert returned == ToolResult("Shown.", card={"embeds": ["<b>"]})
 
 
 @pytest.mark.parametrize(
@@ -403,10 +403,10 @@ async def test_tools_that_cite_name_their_sources(
         metadata={"user_id": "user-1", "model": model},
     )
 
-    found = await answer(tools, name)
+    returned = await answer(tools, name)
 
     source = {"source": {"name": name, "id": "server:1"}, "text": "found"}
-    assert found.card == ({"sources": [source]} if cites else {})
+    assert returned.card == ({"sources": [source]} if cites else {})
 
 
 @pytest.mark.parametrize("emitter", [None, object()])
@@ -416,17 +416,17 @@ async def test_terminal_is_told_where_there_is_a_page(
     """A file is shown instead of what the tool said."""
     tools = host_tools({"display_file": result({"x": 1})}, event_emitter=emitter)
 
-    found = await answer(tools, "display_file")
+    returned = await answer(tools, "display_file")
 
-    assert found.output == '{"type": "file", "city": "Bern"}'
+    assert returned.output == '{"type": "file", "city": "Bern"}'
     assert len(host.results.told) == (0 if emitter is None else 1)
 
 
 async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
     """The model reads what it said."""
-    found = await answer(host_tools({"look": result({"error": "no such city"})}))
+    returned = await answer(host_tools({"look": result({"error": "no such city"})}))
 
-    assert found == ToolResult('{"error": "no such city"}', failed=True)
+    assert returned == ToolResult('{"error": "no such city"}', failed=True)
 
 
 @pytest.mark.parametrize(
@@ -590,7 +590,9 @@ async def test_calls_beyond_the_share_wait_while_the_others_may_end(
     hanging.leave.set()
 
     assert str((await waiting).output).startswith("Rain in Bern")
-    assert {str(one.output) for one in await asyncio.gather(*calls)} == {"too late"}
+    assert {str(result.output) for result in await asyncio.gather(*calls)} == {
+        "too late"
+    }
 
 
 async def test_share_of_a_user_goes_when_nothing_of_it_runs(

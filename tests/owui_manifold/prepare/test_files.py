@@ -70,18 +70,18 @@ async def test_document_stands_in_front_of_the_question(host: StandInHost) -> No
     """Whole, under the name that the chat has for it."""
     file_id = host.files.add(PDF, "stored.pdf")
 
-    found = await asked_with(attachment(file_id, "a.pdf"))
+    parts = await asked_with(attachment(file_id, "a.pdf"))
 
-    assert found == [document("a.pdf", PDF), text("?")]
+    assert parts == [document("a.pdf", PDF), text("?")]
 
 
 async def test_caller_without_a_name_gets_the_stored_one(host: StandInHost) -> None:
     """Over plain HTTP a file is an id."""
     file_id = host.files.add(b"a,b", "t.csv", content_type="text/csv")
 
-    found = await asked_with(attachment(file_id, "", ""))
+    parts = await asked_with(attachment(file_id, "", ""))
 
-    assert found[0] == document("t.csv", b"a,b", "text/csv")
+    assert parts[0] == document("t.csv", b"a,b", "text/csv")
 
 
 async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
@@ -104,9 +104,9 @@ async def test_only_wanted_documents_are_read(
     files = [attachment(host.files.add(PDF, name), name, "") for name in names]
     picture = Attachment(host.files.add(PNG, "g.pdf"), "g.pdf", "", is_image=True)
 
-    found = await asked_with(*files, picture, wanted=wanted)
+    parts = await asked_with(*files, picture, wanted=wanted)
 
-    assert [part["filename"] for part in found[:-1]] == sent
+    assert [part["filename"] for part in parts[:-1]] == sent
 
 
 @pytest.mark.parametrize("user", [USER, None])
@@ -127,8 +127,8 @@ async def test_shared_file_is_read(host: StandInHost) -> None:
     host.files.shared.add((file_id, "user-1"))
 
     for user in (USER, ADMIN):
-        found = await asked_with(attachment(file_id, "a.pdf"), user=user)
-        assert found[0] == document("a.pdf", PDF)
+        parts = await asked_with(attachment(file_id, "a.pdf"), user=user)
+        assert parts[0] == document("a.pdf", PDF)
 
 
 @pytest.mark.parametrize("path", ["/nowhere/at/all", None])

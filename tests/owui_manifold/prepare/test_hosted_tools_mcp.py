@@ -53,7 +53,9 @@ def with_servers(pipe: Pipe, text: str, **more: Any) -> Pipe:
 
 def lines(chunks: list[Json]) -> list[str]:
     """The status lines of an answer, but for the one that sums it up."""
-    return [one for one in statuses(chunks) if not one.startswith("Finished in")]
+    return [
+        status for status in statuses(chunks) if not status.startswith("Finished in")
+    ]
 
 
 def asking_admin(**more: Any) -> Json:

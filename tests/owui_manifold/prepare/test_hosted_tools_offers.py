@@ -101,12 +101,12 @@ def test_tools_of_filters_come_behind_and_win() -> None:
         "extra_tools": [function("look", "New."), {"type": "web_search"}],
     }
 
-    found = offered(body)
+    tools = offered(body)
 
-    assert [tool.get("name") for tool in found.items] == ["look", "listen", None]
-    assert found.items[0]["description"] == "New."
-    assert found.items[2] == {"type": "web_search"}
-    assert found.names.known == ("look", "listen")
+    assert [tool.get("name") for tool in tools.items] == ["look", "listen", None]
+    assert tools.items[0]["description"] == "New."
+    assert tools.items[2] == {"type": "web_search"}
+    assert tools.names.known == ("look", "listen")
 
 
 def test_names_that_the_api_forbids_are_mapped_there_and_back() -> None:
@@ -116,21 +116,21 @@ def test_names_that_the_api_forbids_are_mapped_there_and_back() -> None:
         "tool_choice": {"type": "function", "function": {"name": "server:list files"}},
     }
 
-    found = offered(body)
+    tools = offered(body)
 
-    [sent] = [tool["name"] for tool in found.items]
-    assert sent == ToolNames(found.names.known).sent_name("server:list files")
+    [sent] = [tool["name"] for tool in tools.items]
+    assert sent == ToolNames(tools.names.known).sent_name("server:list files")
     assert sent != "server:list files"
-    assert found.names.own_name(sent) == "server:list files"
-    assert found.choice == {"type": "function", "name": sent}
+    assert tools.names.own_name(sent) == "server:list files"
+    assert tools.choice == {"type": "function", "name": sent}
 
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_valve_makes_functions_strict(strict: bool) -> None:
     """Where their schemas allow it."""
-    found = offered({"tools": [function("look")]}, strict_tool_calling=strict)
+    tools = offered({"tools": [function("look")]}, strict_tool_calling=strict)
 
-    [tool] = found.items
+    [tool] = tools.items
     assert tool["strict"] is strict
     assert ("required" in tool["parameters"]) is strict
 

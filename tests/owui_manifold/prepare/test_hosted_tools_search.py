@@ -227,8 +227,8 @@ def offer(body: Json, tools: Hosted) -> OfferedTools:
 
 def offered(body: Json, tools: Hosted) -> list[Any]:
     """The names or types of all tools of a chat."""
-    found = offer(body, tools)
-    return [tool.get("name") or tool["type"] for tool in found.items]
+    offered_tools = offer(body, tools)
+    return [tool.get("name") or tool["type"] for tool in offered_tools.items]
 
 
 def test_hosted_tools_come_first_and_replace_the_hosts() -> None:
@@ -245,6 +245,6 @@ def test_search_of_a_filter_takes_the_place_of_ours() -> None:
     own = {"type": "web_search", "search_context_size": "low"}
     tools = hosted(ENABLE_WEB_SEARCH=True)
 
-    found = offer({"extra_tools": [own]}, tools)
+    offered_tools = offer({"extra_tools": [own]}, tools)
 
-    assert found.items == [own]
+    assert offered_tools.items == [own]

@@ -213,7 +213,7 @@ async def checked(
     }
     request = host_request()
     pipe = Pipe()
-    pipe.valves = valves_for(sim, MODEL_ID=MODEL, **valves)
+    pipe.valves = valves_for(sim, **{"MODEL_ID": MODEL, **valves})
     body = {**chat("/check"), "model": f"my_pipe.{MODEL}"}
     admin = {**USER, "role": "admin"}
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
@@ -229,6 +229,47 @@ async def test_rule_that_cannot_be_read_is_named(
     assert "❌ **Limits**: Rule 1 of USER_LIMITS_JSON cannot be read" in text
 
     assert "✅ **Limits**" in await checked(host, sim, rules="[]")
+
+
+@pytest.mark.parametrize(
+    ("valves", "complaint"),
+    [
+        ({"AGENT_JSON": "{"}, "AGENT_JSON"),
+        (
+            {
+                "MODEL_ID": f"{MODEL}, gpt5_react",
+                "AGENT_JSON": '{"model": "chatgpt-image-latest"}',
+            },
+            "the model chatgpt-image-latest cannot call tools",
+        ),
+    ],
+    ids=["unreadable", "an agent's model without tools"],
+)
+async def test_valves_that_keep_from_answers_are_named(
+    host: StandInHost, sim: Simulator, valves: dict[str, str], complaint: str
+) -> None:
+    """Also those of agents, while the administrator's own model answers."""
+    text = await checked(host, sim, **valves)
+
+    [line] = [line for line in text.splitlines() if "**Valves**" in line]
+    assert line.startswith("- ❌")
+    assert complaint in line
+    assert "✅ **Valves**" in await checked(host, sim)
+
+
+async def test_functions_that_cannot_be_listed(
+    host: StandInHost, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the check goes on."""
+
+    async def fail(_: str) -> None:
+        raise OSError("disk")
+
+    monkeypatch.setattr(host.functions, "get_functions_by_type", fail)
+    text = await checked(host, sim)
+
+    assert "❌ **Filters**: Open WebUI did not say (OSError" in text
+    assert "✅ **A small request**" in text
 
 
 async def test_each_entry_of_the_endpoints_is_asked(

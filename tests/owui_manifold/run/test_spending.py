@@ -198,11 +198,11 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
     host.groups.members["students"] = {"user-1"}
     sent = len(sim.requests)
-    told = await refusal(limited)
+    message = await refusal(limited)
     title = await limited.pipe(chat("Hi"), **NATIVE, __task__="title_generation")
 
-    assert told.startswith("Your limit of $2.00 a day is used up: $2.0")
-    assert "resets on" in told
+    assert message.startswith("Your limit of $2.00 a day is used up: $2.0")
+    assert "resets on" in message
     assert isinstance(title, dict)
     assert title["choices"][0]["message"]["content"] == ""
     assert len(sim.requests) == sent
@@ -221,8 +221,8 @@ async def test_answer_ends_between_rounds_a_tenth_above(
     body = chat("sim:tool-twice " + "word " * 400, tools=[TOOL])
     chunks = await chunks_of(limited, body, **NATIVE, __tools__=tools)
 
-    [told] = errors(chunks)
-    assert "Your limit of 1,100 tokens a day is used up" in told
+    [message] = errors(chunks)
+    assert "Your limit of 1,100 tokens a day is used up" in message
     assert len(sim.requests) == 1
     done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
     for kind in ("function_call", "function_call_output"):
@@ -245,8 +245,8 @@ async def test_rules_restrict_models_efforts_and_tools(
     sent = sim.requests[-1].body
     assert sent["reasoning"]["effort"] == "low"
     assert "web_search" not in str(sent.get("tools"))
-    told = await refusal(limited, **ADMIN)
-    assert told == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
+    message = await refusal(limited, **ADMIN)
+    assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
 
 @pytest.mark.parametrize(
@@ -268,9 +268,9 @@ async def test_agents_are_judged_and_counted_by_their_model(
     limit(host, {"models": allowed, "money": 1000, "per": "month"})
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
-    told = errors(await chunks_of(limited, body, **NATIVE))
+    message = errors(await chunks_of(limited, body, **NATIVE))
 
-    assert [split_id(sentence)[0] for sentence in told] == (
+    assert [split_id(sentence)[0] for sentence in message] == (
         [refused] if refused else []
     )
     if not refused:
@@ -317,9 +317,9 @@ async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:
     """What cannot be counted is not sent."""
     body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
 
-    told = await refusal(limited, body)
+    message = await refusal(limited, body)
 
-    assert "the price of unheard-of is not known" in told
+    assert "the price of unheard-of is not known" in message
     assert sim.requests == []
 
 

@@ -309,9 +309,9 @@ async def test_repair_is_stored_with_the_message_that_needed_it(
     assert host.kept[SECOND]["repairs"] == [["plain", "b" * 32]]
     assert host.kept[FIRST] == write_records({"1" * 26: record("1")}, SIGN)
     for caller in (CALLER, LATER):
-        found = await stored_for(caller)
-        assert found.repairs == (REPAIR,)
-        assert found.records == {"1" * 26: record("1")}
+        stored_chat = await stored_for(caller)
+        assert stored_chat.repairs == (REPAIR,)
+        assert stored_chat.records == {"1" * 26: record("1")}
 
 
 async def test_later_writes_keep_the_repairs(host: StandInHost) -> None:
@@ -322,9 +322,9 @@ async def test_later_writes_keep_the_repairs(host: StandInHost) -> None:
     await refused.write(record("2", "m-2"))
     await (await row_writer(LATER)).write(record("3", "m-2"))
 
-    found = await stored_for(LATER)
-    assert found.repairs == (REPAIR,)
-    assert sorted(ulid[0] for ulid in found.records) == ["2", "3"]
+    stored_chat = await stored_for(LATER)
+    assert stored_chat.repairs == (REPAIR,)
+    assert sorted(ulid[0] for ulid in stored_chat.records) == ["2", "3"]
 
 
 async def test_repairs_add_up(host: StandInHost) -> None:

@@ -87,18 +87,18 @@ async def test_other_servers_do_not_know_the_items(client: Client, kind: str) ->
 async def test_an_update_holds_from_its_place_on(client: Client) -> None:
     """Until the next one; each setting for itself."""
     items = [USER, update("high", JSON), MORE, update("low"), MORE]
-    heard = await client.ask(items, model=SOL, reasoning={"effort": "medium"})
+    reply = await client.ask(items, model=SOL, reasoning={"effort": "medium"})
 
-    assert heard.body["reasoning"]["effort"] == "low"
+    assert reply.body["reasoning"]["effort"] == "low"
     settled = {**JSON, "description": None, "strict": True}
-    assert heard.body["text"]["format"] == settled
+    assert reply.body["text"]["format"] == settled
 
 
 async def test_an_effort_of_none_ends_the_reasoning(client: Client) -> None:
     """The model thinks as the newest update says."""
-    heard = await client.ask([USER, update("none"), MORE], model="gpt-6-luna")
+    reply = await client.ask([USER, update("none"), MORE], model="gpt-6-luna")
 
-    assert [item["type"] for item in heard.body["output"]] == ["message"]
+    assert [item["type"] for item in reply.body["output"]] == ["message"]
 
 
 @pytest.mark.parametrize("model", [SOL, LAST])
@@ -175,8 +175,8 @@ async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     asked = {"role": "user", "content": "sim:tool"}
     items = [LONG, *bare(first.body["output"]), added(function()), asked]
     more: Any = {"model": model, "tool_choice": allowed(function())}
-    heard = await client.ask(items, **more)
-    *before, call = bare(heard.body["output"])
+    reply = await client.ask(items, **more)
+    *before, call = bare(reply.body["output"])
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
     named_call = {**call, "namespace": "look_up"}
     named = await client.ask([*items, *before, named_call, output], **more)
@@ -187,7 +187,7 @@ async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     assert not named.body.get("input_transformations")
     assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
     assert error["param"] == f"input[{len(items) + len(before)}].namespace"
-    known = heard.body["usage"]["input_tokens_details"]["cached_tokens"]
+    known = reply.body["usage"]["input_tokens_details"]["cached_tokens"]
     assert known > 0.9 * first.body["usage"]["input_tokens"]
 
 
@@ -196,8 +196,8 @@ async def test_an_older_model_names_the_namespace_of_an_added_tool(
 ) -> None:
     """The call is refused without it."""
     items = [added(function()), {"role": "user", "content": "sim:tool"}]
-    heard = await client.ask(items, model="gpt-5.4")
-    *before, call = bare(heard.body["output"])
+    reply = await client.ask(items, model="gpt-5.4")
+    *before, call = bare(reply.body["output"])
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
     await client.ask([*items, *before, call, output], model="gpt-5.4")
     without = {key: one for key, one in call.items() if key != "namespace"}
@@ -221,14 +221,14 @@ async def test_the_model_calls_only_what_is_allowed(
         {"type": "code_interpreter", "container": {"type": "auto"}},
         {"type": "web_search"},
     ]
-    heard = await client.ask(
+    reply = await client.ask(
         f"sim:{scenario}",
         model=SOL,
         tools=tools,
         tool_choice=allowed({"type": "web_search"}),
     )
 
-    kinds = [item["type"] for item in heard.body["output"]]
+    kinds = [item["type"] for item in reply.body["output"]]
     assert kinds == ["reasoning", "message"]
 
 
@@ -273,7 +273,7 @@ async def test_compaction_keeps_what_was_appended(
     kept = output[2:]
     asked = {"role": "user", "content": "sim:tool"}
     choice = {"tool_choice": allowed(function())}
-    heard = await client.ask([*before, *kept, asked], model=LAST, **managed, **choice)
+    reply = await client.ask([*before, *kept, asked], model=LAST, **managed, **choice)
     again = client.body(
         [*before, *kept, added(function()), asked], model=LAST, **managed
     )
@@ -281,9 +281,9 @@ async def test_compaction_keeps_what_was_appended(
     assert kinds == ["reasoning", "message", "compaction", "configuration_update"]
     text = {"format": {"type": "text"}}
     assert output[3] == update("high") | {"text": text}
-    assert heard.body["reasoning"]["effort"] == "high"
-    assert heard.body["output"][-1]["name"] == "look_up"
-    assert heard.body["input_transformations"] == []
+    assert reply.body["reasoning"]["effort"] == "high"
+    assert reply.body["output"][-1]["name"] == "look_up"
+    assert reply.body["input_transformations"] == []
     assert (await client.post(again)).status == 400
 
 
@@ -291,8 +291,8 @@ async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any
     """Return the diagnosis of a request beside an earlier one."""
     options = {"comparison_response_id": earlier}
     body: Any = {"model": LAST, **more, "prompt_cache_options": options}
-    heard = await client.stream(items, **body)
-    opened, closed = (heard.events[n]["response"] for n in (0, -1))
+    events = await client.stream(items, **body)
+    opened, closed = (events.events[n]["response"] for n in (0, -1))
     assert opened["prompt_cache_diagnostics"] == {"type": "unavailable"}
     assert closed["prompt_cache_options"]["comparison_response_id"] == earlier
     return closed["prompt_cache_diagnostics"]
@@ -314,21 +314,21 @@ async def test_the_reason_of_a_miss(client: Client, change: Any, reason: str) ->
     """Each setting has its own."""
     first = await client.ask([LONG], model=LAST)
     items = [LONG, *bare(first.body["output"]), MORE]
-    found = await compared(client, first.body["id"], items, **change)
+    diagnosis = await compared(client, first.body["id"], items, **change)
 
-    assert (found["type"], found["reason"]) == ("cache_miss", reason)
-    assert found["cache_missed_tokens"] > 1000
-    assert found["comparison_reusable_tokens"] == 0
+    assert (diagnosis["type"], diagnosis["reason"]) == ("cache_miss", reason)
+    assert diagnosis["cache_missed_tokens"] > 1000
+    assert diagnosis["comparison_reusable_tokens"] == 0
 
 
 async def test_part_in_front_of_a_change_can_be_used_again(client: Client) -> None:
     """The part in front of the change can be used again."""
     first = await client.ask([LONG, USER], model=LAST)
-    found = await compared(client, first.body["id"], [LONG, MORE])
+    diagnosis = await compared(client, first.body["id"], [LONG, MORE])
 
-    assert found["reason"] == "input_changed"
-    assert found["comparison_reusable_tokens"] > 1000
-    assert found["cache_missed_tokens"] < 100
+    assert diagnosis["reason"] == "input_changed"
+    assert diagnosis["comparison_reusable_tokens"] > 1000
+    assert diagnosis["cache_missed_tokens"] < 100
 
 
 async def test_compaction_is_a_reason_of_its_own(client: Client) -> None:
@@ -338,9 +338,9 @@ async def test_compaction_is_a_reason_of_its_own(client: Client) -> None:
     }
     first = await client.ask([LONG], model=LAST, **managed)
     items = [*bare(first.body["output"]), LONG]
-    found = await compared(client, first.body["id"], items, **managed)
+    diagnosis = await compared(client, first.body["id"], items, **managed)
 
-    assert found["reason"] == "context_compacted"
+    assert diagnosis["reason"] == "context_compacted"
 
 
 async def test_where_there_is_no_diagnosis(client: Client, sim: Simulator) -> None:

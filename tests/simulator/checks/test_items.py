@@ -33,16 +33,16 @@ PICTURE = {
 
 async def refused(client: Client, items: list[Any], **more: Any) -> Any:
     """Send items and return the refusal."""
-    heard = await client.post(client.body([*items, USER], **more))
-    assert heard.status in (400, 404), heard.raw
-    assert heard.error["type"] == "invalid_request_error"
-    return heard
+    reply = await client.post(client.body([*items, USER], **more))
+    assert reply.status in (400, 404), reply.raw
+    assert reply.error["type"] == "invalid_request_error"
+    return reply
 
 
 async def answered(client: Client, said: str = "Hello", **more: Any) -> list[Any]:
     """Return the output of a chat turn with all its ids."""
-    heard = await client.ask(said, **more)
-    output = heard.body["output"]
+    reply = await client.ask(said, **more)
+    output = reply.body["output"]
     return [
         {k: v for k, v in item.items() if k != "status" or item["type"] == "message"}
         for item in output
@@ -63,20 +63,20 @@ async def test_ids_that_would_have_to_be_looked_up(
     client: Client, item: dict[str, Any], store: bool
 ) -> None:
     """Nothing is stored here, so a lookup finds nothing."""
-    heard = await refused(client, [item], store=store)
+    error = await refused(client, [item], store=store)
 
-    assert heard.status == 404
-    assert heard.error["message"] == (
+    assert error.status == 404
+    assert error.error["message"] == (
         f"Item with id '{item['id']}' not found.{'' if store else NOT_PERSISTED}"
     )
-    assert heard.error["param"] == "input"
+    assert error.error["param"] == "input"
 
 
 async def test_reasoning_without_id_and_content(client: Client) -> None:
     """Reasoning that carries nothing to read is not verifiable."""
-    heard = await refused(client, [{"type": "reasoning", "summary": []}])
+    error = await refused(client, [{"type": "reasoning", "summary": []}])
 
-    assert heard.error["code"] == "invalid_encrypted_content"
+    assert error.error["code"] == "invalid_encrypted_content"
 
 
 async def test_reasoning_without_what_follows(client: Client) -> None:
@@ -89,18 +89,18 @@ async def test_reasoning_without_what_follows(client: Client) -> None:
     bare = {"role": "assistant", "content": message["content"][0]["text"]}
 
     for items in ([reasoning], [reasoning, bare], [reasoning, USER, message]):
-        heard = await refused(client, items)
-        assert heard.status == 400
-        assert heard.error["message"] == sentence
-        assert heard.error["code"] is None
+        error = await refused(client, items)
+        assert error.status == 400
+        assert error.error["message"] == sentence
+        assert error.error["code"] is None
 
 
 async def test_a_message_without_its_reasoning(client: Client) -> None:
     """A message with an id needs the reasoning before it."""
     reasoning, message = await answered(client)
-    heard = await refused(client, [message])
+    error = await refused(client, [message])
 
-    assert heard.error["message"] == (
+    assert error.error["message"] == (
         f"Item '{message['id']}' of type 'message' was provided without its required "
         f"'reasoning' item: '{reasoning['id']}'."
     )
@@ -110,9 +110,9 @@ async def test_a_call_without_its_reasoning(client: Client) -> None:
     """A call with an id needs the reasoning before it."""
     reasoning, call = await answered(client, "sim:tool", tools=[FUNCTION])
     output = {**OUTPUT, "call_id": call["call_id"]}
-    heard = await refused(client, [call, output])
+    error = await refused(client, [call, output])
 
-    assert heard.error["message"] == (
+    assert error.error["message"] == (
         f"Item '{call['id']}' of type 'function_call' was provided without its "
         f"required 'reasoning' item: '{reasoning['id']}'."
     )
@@ -137,8 +137,8 @@ async def test_a_hosted_call_finds_its_reasoning_without_an_id(client: Client) -
     search = {**search, "status": "completed"}
 
     await client.ask([USER, thought, search, said, USER])
-    heard = await refused(client, [search, said])
-    assert "of type 'web_search_call' was provided without" in heard.error["message"]
+    error = await refused(client, [search, said])
+    assert "of type 'web_search_call' was provided without" in error.error["message"]
 
 
 async def test_two_reasonings_before_one_message(client: Client) -> None:
@@ -146,8 +146,8 @@ async def test_two_reasonings_before_one_message(client: Client) -> None:
     first, second, message = await answered(client, "sim:two-reasonings")
 
     await client.ask([USER, first, second, message, USER])
-    heard = await refused(client, [first, message])
-    assert second["id"] in heard.error["message"]
+    error = await refused(client, [first, message])
+    assert second["id"] in error.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ async def test_half_of_a_call_is_refused(
     client: Client, items: list[Any], sentence: str
 ) -> None:
     """A call needs its output and an output its call, in this order."""
-    heard = await refused(client, items)
+    error = await refused(client, items)
 
-    assert (heard.status, heard.error["message"]) == (400, sentence)
-    assert (heard.error["param"], heard.error["code"]) == ("input", None)
+    assert (error.status, error.error["message"]) == (400, sentence)
+    assert (error.error["param"], error.error["code"]) == ("input", None)
 
 
 async def test_same_id_twice_is_refused(client: Client) -> None:
@@ -218,12 +218,12 @@ async def test_ids_of_another_kind(
     client: Client, item: dict[str, Any], prefix: str
 ) -> None:
     """An id must begin with its kind's prefix."""
-    heard = await refused(client, [{**item, "id": "xx_1"}])
+    error = await refused(client, [{**item, "id": "xx_1"}])
 
-    assert heard.error["message"] == (
+    assert error.error["message"] == (
         f"Invalid 'input[0].id': 'xx_1'. Expected an ID that begins with '{prefix}'."
     )
-    assert heard.error["param"] == "input[0].id"
+    assert error.error["param"] == "input[0].id"
 
 
 @pytest.mark.parametrize(
@@ -236,6 +236,6 @@ async def test_ids_of_another_kind(
 )
 async def test_ids_that_are_no_ids(client: Client, id: str, words: str) -> None:
     """An id has at most 64 plain characters."""
-    heard = await refused(client, [{**CALL, "id": id}, OUTPUT])
+    error = await refused(client, [{**CALL, "id": id}, OUTPUT])
 
-    assert words in heard.error["message"]
+    assert words in error.error["message"]

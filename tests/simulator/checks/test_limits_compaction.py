@@ -22,13 +22,13 @@ def managed(threshold: Any = 1000, kind: str = "compaction") -> dict[str, Any]:
 
 async def test_long_input_is_compacted_at_the_end(client: Client) -> None:
     """An item behind all others, as in all recordings, with events of its own."""
-    heard = await client.stream([LONG], **managed())
+    events = await client.stream([LONG], **managed())
 
-    output = heard.events[-1]["response"]["output"]
+    output = events.events[-1]["response"]["output"]
     assert [item["type"] for item in output] == ["reasoning", "message", "compaction"]
     assert output[2]["id"].startswith("cmp_")
     assert set(output[2]) == {"id", "type", "encrypted_content"}
-    kinds = [event["type"] for event in heard.events]
+    kinds = [event["type"] for event in events.events]
     assert kinds[-4:-1] == [
         "response.output_item.added",
         "response.compaction.compacting",
@@ -48,9 +48,9 @@ async def test_nothing_is_compacted_otherwise(
     client: Client, said: Any, wish: dict[str, Any]
 ) -> None:
     """A short input, or one of which nobody said when it is long."""
-    heard = await client.ask(said, **wish)
+    reply = await client.ask(said, **wish)
 
-    assert [item["type"] for item in heard.body["output"]] == ["reasoning", "message"]
+    assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
 
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", NEW])
@@ -69,10 +69,10 @@ async def test_what_came_before_is_read_no_more(
 
     assert "I was given 0 reasoning items back" in second.text
     assert "I was given 1 reasoning item back" in third.text
-    for heard in (second, third):
-        assert heard.body.get("input_transformations", []) == []
-        assert heard.body["usage"]["input_tokens"] < 1000
-        kinds = [item["type"] for item in heard.body["output"]]
+    for reply in (second, third):
+        assert reply.body.get("input_transformations", []) == []
+        assert reply.body["usage"]["input_tokens"] < 1000
+        kinds = [item["type"] for item in reply.body["output"]]
         assert kinds == ["reasoning", "message"]
 
 
@@ -81,10 +81,10 @@ async def test_compaction_of_another_organization_is_refused(client: Client) -> 
     first = await client.ask([LONG], **managed())
     output = bare(first.body["output"])[-1:]
 
-    heard = await client.post(client.body([*output, MORE]), "sk-simulator-2")
+    reply = await client.post(client.body([*output, MORE]), "sk-simulator-2")
 
-    assert heard.status == 400
-    assert heard.error["code"] == "invalid_encrypted_content"
+    assert reply.status == 400
+    assert reply.error["code"] == "invalid_encrypted_content"
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,17 @@ async def test_impossible_wishes_are_refused(
     client: Client, wish: dict[str, Any], param: str
 ) -> None:
     """By the name of what is wrong."""
-    heard = await client.post(client.body([MORE], **wish))
+    reply = await client.post(client.body([MORE], **wish))
 
-    assert heard.status == 400
-    assert heard.error["param"] == param
+    assert reply.status == 400
+    assert reply.error["param"] == param
 
 
 async def test_azure_does_not_compact(client: Client) -> None:
     """It does not know the parameter."""
     async with Simulator("azure") as azure:
         client.simulator = azure
-        heard = await client.post(client.body([MORE], **managed()))
+        reply = await client.post(client.body([MORE], **managed()))
 
-    assert heard.status == 400
-    assert heard.error["param"] == "context_management"
+    assert reply.status == 400
+    assert reply.error["param"] == "context_management"

@@ -68,9 +68,9 @@ async def test_servers_that_are_described_well(
     client: Client, tool: dict[str, Any]
 ) -> None:
     """Every form that the types allow is taken."""
-    heard = await client.post(client.body(tools=[tool]))
+    reply = await client.post(client.body(tools=[tool]))
 
-    assert heard.status == 200, heard.raw
+    assert reply.status == 200, reply.raw
 
 
 @pytest.mark.asyncio
@@ -96,10 +96,10 @@ async def test_servers_that_are_described_badly(
     client: Client, tools: list[Any], words: str
 ) -> None:
     """The first mistake is named."""
-    heard = await client.post(client.body(tools=tools))
+    reply = await client.post(client.body(tools=tools))
 
-    assert heard.status == 400
-    assert words in heard.error["message"]
+    assert reply.status == 400
+    assert words in reply.error["message"]
 
 
 @pytest.mark.asyncio
@@ -118,10 +118,10 @@ async def test_approvals_come_in_pairs(
     client: Client, items: list[Any], words: str
 ) -> None:
     """A request with its id, then its one answer."""
-    heard = await client.post(client.body([USER, *items]))
+    reply = await client.post(client.body([USER, *items]))
 
-    assert heard.status == 400
-    assert words in heard.error["message"]
+    assert reply.status == 400
+    assert words in reply.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_an_approval_decides_about_the_call(
 @pytest.mark.asyncio
 async def test_questions_stand_beside_calls(client: Client) -> None:
     """Two questions and a function call come in one response."""
-    heard = await client.ask("sim:mcp-approvals", tools=[CLOCKS, FUNCTION])
+    reply = await client.ask("sim:mcp-approvals", tools=[CLOCKS, FUNCTION])
 
-    kinds = [item["type"] for item in heard.body["output"]]
+    kinds = [item["type"] for item in reply.body["output"]]
     assert kinds[2:] == ["mcp_approval_request"] * 2 + ["function_call"]

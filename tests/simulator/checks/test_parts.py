@@ -47,9 +47,9 @@ async def posted(client: Client, *parts: dict[str, Any]) -> Any:
 )
 async def test_what_can_be_read(client: Client, part: dict[str, Any]) -> None:
     """Every format that OpenAI's documentation names."""
-    heard = await posted(client, part)
+    reply = await posted(client, part)
 
-    assert heard.status == 200, heard.raw
+    assert reply.status == 200, reply.raw
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ async def test_what_can_be_read(client: Client, part: dict[str, Any]) -> None:
 )
 async def test_bytes_of_a_picture_decide(client: Client, url: str) -> None:
     """The bytes decide, whatever the label says."""
-    heard = await posted(client, image(url))
+    reply = await posted(client, image(url))
 
-    assert heard.status == 400
-    assert heard.error["code"] == "invalid_image_format"
-    assert FORMATS in heard.error["message"]
+    assert reply.status == 400
+    assert reply.error["code"] == "invalid_image_format"
+    assert FORMATS in reply.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ async def test_what_is_no_data_url(
     client: Client, part: dict[str, Any], param: str, got: str
 ) -> None:
     """The refusal says what came instead, and where."""
-    heard = await posted(client, part)
+    reply = await posted(client, part)
 
-    assert heard.status == 400
-    assert heard.error["code"] == "invalid_value"
-    assert heard.error["param"] == f"input[0].content[0].{param}"
-    assert f"but got {got}." in heard.error["message"]
+    assert reply.status == 400
+    assert reply.error["code"] == "invalid_value"
+    assert reply.error["param"] == f"input[0].content[0].{param}"
+    assert f"but got {got}." in reply.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ async def test_part_without_bytes_or_name_is_refused(
     client: Client, part: dict[str, Any], missing: str
 ) -> None:
     """A part needs its bytes, and a file its name."""
-    heard = await posted(client, part)
+    reply = await posted(client, part)
 
-    assert heard.error["param"] == f"input[0].content[0].{missing}"
-    assert heard.error["code"] == "missing_required_parameter"
+    assert reply.error["param"] == f"input[0].content[0].{missing}"
+    assert reply.error["code"] == "missing_required_parameter"
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF at all"])
 async def test_file_that_is_not_what_it_says(client: Client, content: bytes) -> None:
     """Empty, or no PDF."""
-    heard = await posted(client, document(content))
+    reply = await posted(client, document(content))
 
-    assert heard.error["code"] == "invalid_file"
+    assert reply.error["code"] == "invalid_file"
 
 
 async def test_too_many_bytes_or_pictures_are_refused(client: Client) -> None:

@@ -30,8 +30,8 @@ def bare(items: list[Any]) -> list[Any]:
 
 async def first_turn(client: Client, model: str, **more: Any) -> list[Any]:
     """Return the output of a first turn, ready to be sent back."""
-    heard = await client.ask([USER], **{"model": model, **more})
-    return bare(heard.body["output"])
+    reply = await client.ask([USER], **{"model": model, **more})
+    return bare(reply.body["output"])
 
 
 async def second_turn(client: Client, items: list[Any], model: str, **more: Any) -> Any:
@@ -45,10 +45,10 @@ async def second_turn(client: Client, items: list[Any], model: str, **more: Any)
 async def test_reasoning_is_read_back(client: Client, model: str) -> None:
     """Untouched reasoning counts, byte for byte and without ids."""
     output = await first_turn(client, model)
-    heard = await second_turn(client, [USER, *output], model)
+    reply = await second_turn(client, [USER, *output], model)
 
-    assert heard.status == 200
-    assert heard.text.startswith("This is turn 2. I was given 1 reasoning item back.")
+    assert reply.status == 200
+    assert reply.text.startswith("This is turn 2. I was given 1 reasoning item back.")
 
 
 @pytest.mark.asyncio
@@ -59,10 +59,10 @@ async def test_reasoning_that_brings_its_own_text(client: Client) -> None:
     plain = {"type": "reasoning", "summary": [], "content": [text]}
 
     for item in (plain, {**output[0], "content": [text]}):
-        heard = await second_turn(client, [USER, item, output[1]], OLD)
-        assert heard.status == 400
-        assert heard.error["code"] == "array_above_max_length"
-        assert heard.error["param"] == "input[1].content"
+        reply = await second_turn(client, [USER, item, output[1]], OLD)
+        assert reply.status == 400
+        assert reply.error["code"] == "array_above_max_length"
+        assert reply.error["param"] == "input[1].content"
     emptied = [USER, {**output[0], "content": []}, output[1]]
     assert (await second_turn(client, emptied, OLD)).status == 200
 
@@ -76,11 +76,11 @@ async def test_content_that_was_not_sealed_here(client: Client) -> None:
 
     for content in (sealed[:-8], sealed[:200] + swapped + sealed[201:], "gAAAAx", "é"):
         items = [USER, {**output[0], "encrypted_content": content}, output[1]]
-        heard = await second_turn(client, items, OLD)
-        assert heard.status == 400
-        assert heard.error["code"] == "invalid_encrypted_content"
-        assert heard.error["message"].startswith("The encrypted content ")
-        assert heard.error["message"].endswith(
+        reply = await second_turn(client, items, OLD)
+        assert reply.status == 400
+        assert reply.error["code"] == "invalid_encrypted_content"
+        assert reply.error["message"].startswith("The encrypted content ")
+        assert reply.error["message"].endswith(
             "could not be verified. Reason: Encrypted content could not be decrypted "
             "or parsed."
         )
@@ -92,11 +92,11 @@ async def test_reasoning_of_another_organization(client: Client, model: str) -> 
     """A key of another organization cannot read what this one got."""
     output = await first_turn(client, model)
     body = client.body([USER, *output, MORE], model=model)
-    heard = await client.post(body, key="sk-simulator-2")
+    reply = await client.post(body, key="sk-simulator-2")
 
-    assert heard.status == 400
-    assert heard.error["code"] == "invalid_encrypted_content"
-    assert heard.error["message"].endswith(
+    assert reply.status == 400
+    assert reply.error["code"] == "invalid_encrypted_content"
+    assert reply.error["message"].endswith(
         "Reason: Encrypted content organization_id did not match the target "
         "organization."
     )
@@ -106,11 +106,11 @@ async def test_reasoning_of_another_organization(client: Client, model: str) -> 
 async def test_reasoning_of_another_family(client: Client) -> None:
     """The strictest profile refuses another series; openai reads past it."""
     output = await first_turn(client, "gpt-5.2", reasoning={"effort": "low"})
-    heard = await second_turn(client, [USER, *output], OLD)
+    reply = await second_turn(client, [USER, *output], OLD)
     client.headers = {"X-Simulator-Profile": "openai"}
     tolerant = await second_turn(client, [USER, *output], OLD)
 
-    assert heard.error["code"] == "invalid_encrypted_content"
+    assert reply.error["code"] == "invalid_encrypted_content"
     assert tolerant.status == 200
 
 
@@ -118,19 +118,19 @@ async def test_reasoning_of_another_family(client: Client) -> None:
 async def test_variants_of_one_series_read_each_other(client: Client) -> None:
     """gpt-5.6-luna reads what gpt-5.6-sol thought."""
     output = await first_turn(client, OLD)
-    heard = await second_turn(client, [USER, *output], "gpt-5.6-luna")
+    reply = await second_turn(client, [USER, *output], "gpt-5.6-luna")
 
-    assert heard.status == 200
+    assert reply.status == 200
 
 
 @pytest.mark.asyncio
 async def test_reasoning_for_a_model_that_does_not_reason(client: Client) -> None:
     """A non-reasoning model refuses reasoning items."""
     output = await first_turn(client, OLD)
-    heard = await second_turn(client, [USER, *output], "gpt-4.1")
+    reply = await second_turn(client, [USER, *output], "gpt-4.1")
 
-    assert heard.status == 400
-    assert heard.error["message"] == (
+    assert reply.status == 400
+    assert reply.error["message"] == (
         "Reasoning input items can only be provided to a reasoning or computer use "
         "model. Remove reasoning items from your input and try again."
     )
@@ -143,11 +143,11 @@ async def test_a_status_on_reasoning(client: Client, profile: str) -> None:
     output = await first_turn(client, OLD)
     items = [USER, {**output[0], "status": "completed"}, output[1]]
     client.headers = {"X-Simulator-Profile": profile}
-    heard = await second_turn(client, items, OLD)
+    reply = await second_turn(client, items, OLD)
     client.headers = {"X-Simulator-Profile": "openai"}
     tolerant = await second_turn(client, items, OLD)
 
-    assert heard.error["message"] == "Unknown parameter: 'input[1].status'."
+    assert reply.error["message"] == "Unknown parameter: 'input[1].status'."
     assert tolerant.status == 200
 
 
@@ -171,14 +171,14 @@ async def test_newer_models_drop_what_does_not_fit(
     said = {**USER, "content": change.pop("input", "Hello")}
     model = change.pop("model", NEW)
     output = await first_turn(client, NEW)
-    heard = await second_turn(client, [said, *output], model, **change)
+    reply = await second_turn(client, [said, *output], model, **change)
     older = await first_turn(client, OLD)
     read = await second_turn(client, [said, *older], OLD, **change)
 
-    (removed,) = heard.body["input_transformations"]
+    (removed,) = reply.body["input_transformations"]
     assert removed.pop("id").startswith("rs_")
     assert removed == {"type": "reasoning", "action": "removed", "reason": reason}
-    assert "I was given 0 reasoning items back" in heard.text
+    assert "I was given 0 reasoning items back" in reply.text
     count = 0 if reason == "turn_boundary" else 1
     assert f"I was given {count} reasoning item" in read.text
     assert "input_transformations" not in read.body
@@ -200,10 +200,10 @@ async def test_newer_models_drop_what_does_not_fit(
 async def test_what_costs_no_reasoning(client: Client, change: dict[str, Any]) -> None:
     """It costs cache at most."""
     output = await first_turn(client, NEW)
-    heard = await second_turn(client, [USER, *output], NEW, **change)
+    reply = await second_turn(client, [USER, *output], NEW, **change)
 
-    assert heard.body["input_transformations"] == []
-    assert "I was given 1 reasoning item back" in heard.text
+    assert reply.body["input_transformations"] == []
+    assert "I was given 1 reasoning item back" in reply.text
 
 
 @pytest.mark.asyncio
@@ -212,11 +212,11 @@ async def test_only_reasoning_behind_an_edit_goes(client: Client) -> None:
     first = await first_turn(client, NEW)
     second = bare((await second_turn(client, [USER, *first], NEW)).body["output"])
     items = [USER, *first, {**MORE, "content": "Something else"}, *second]
-    heard = await second_turn(client, items, NEW)
+    reply = await second_turn(client, items, NEW)
 
-    (removed,) = heard.body["input_transformations"]
+    (removed,) = reply.body["input_transformations"]
     assert removed["reason"] == "prefix_mismatch"
-    assert "I was given 1 reasoning item back" in heard.text
+    assert "I was given 1 reasoning item back" in reply.text
 
 
 @pytest.mark.asyncio
@@ -236,18 +236,18 @@ async def test_which_turns_are_read(
     """Before 5.6 a model reads what it thought in this turn, unless asked otherwise."""
     output = await first_turn(client, model)
     more = {"reasoning": {"context": context}} if context else {}
-    heard = await second_turn(client, [USER, *output], model, **more)
+    reply = await second_turn(client, [USER, *output], model, **more)
 
-    assert f"I was given {count} reasoning item" in heard.text
+    assert f"I was given {count} reasoning item" in reply.text
 
 
 @pytest.mark.asyncio
 async def test_newer_models_drop_reasoning_of_an_older_one(client: Client) -> None:
     """Another family is a model_mismatch there."""
     output = await first_turn(client, OLD)
-    heard = await second_turn(client, [USER, *output], NEW)
+    reply = await second_turn(client, [USER, *output], NEW)
 
-    (removed,) = heard.body["input_transformations"]
+    (removed,) = reply.body["input_transformations"]
     assert removed["reason"] == "model_mismatch"
 
 
@@ -266,10 +266,10 @@ async def test_spelling_is_no_change_of_prefix(client: Client) -> None:
         "content": message["content"][0]["text"],
         "phase": message["phase"],
     }
-    heard = await second_turn(client, [said, output[0], plain], NEW)
+    reply = await second_turn(client, [said, output[0], plain], NEW)
 
-    assert heard.body["input_transformations"] == []
-    assert "I was given 1 reasoning item back" in heard.text
+    assert reply.body["input_transformations"] == []
+    assert "I was given 1 reasoning item back" in reply.text
 
 
 @pytest.mark.asyncio
@@ -278,8 +278,8 @@ async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(
 ) -> None:
     """Reasoning behind a message whose phase was dropped does not fit any more."""
     output = await first_turn(client, NEW)
-    heard = await client.ask([USER, *output, MORE], model=NEW)
-    later = bare(heard.body["output"])
+    reply = await client.ask([USER, *output, MORE], model=NEW)
+    later = bare(reply.body["output"])
     unphased = {name: one for name, one in output[1].items() if name != "phase"}
     items = [USER, output[0], unphased, MORE, *later]
     again = await second_turn(client, items, NEW)
@@ -299,14 +299,14 @@ async def test_reasoning_between_tool_rounds_fits(client: Client) -> None:
     }
     items: list[Any] = [{"role": "user", "content": "sim:tool-twice"}]
     for _ in range(3):
-        heard = await client.ask(items, model=NEW, tools=[tool])
-        items += bare(heard.body["output"])
+        reply = await client.ask(items, model=NEW, tools=[tool])
+        items += bare(reply.body["output"])
         items += [
             {"type": "function_call_output", "call_id": item["call_id"], "output": "x"}
-            for item in heard.body["output"]
+            for item in reply.body["output"]
             if item["type"] == "function_call"
         ]
-        assert heard.body["input_transformations"] == []
-    heard = await second_turn(client, items, NEW, tools=[tool])
+        assert reply.body["input_transformations"] == []
+    reply = await second_turn(client, items, NEW, tools=[tool])
 
-    assert "I was given 3 reasoning items back" in heard.text
+    assert "I was given 3 reasoning items back" in reply.text

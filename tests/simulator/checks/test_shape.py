@@ -230,11 +230,11 @@ async def test_more_vector_stores_than_two(client: Client) -> None:
 async def test_a_background_that_is_a_preview(client: Client) -> None:
     """The refusal has a type of its own and names no place."""
     tool = {**DRAW, "model": "gpt-image-2", "background": "transparent"}
-    heard = await client.post(client.body(tools=[tool]))
+    reply = await client.post(client.body(tools=[tool]))
 
-    assert heard.status == 400
-    assert heard.error["type"] == "image_generation_user_error"
-    assert (heard.error["code"], heard.error["param"]) == ("invalid_value", None)
+    assert reply.status == 400
+    assert reply.error["type"] == "image_generation_user_error"
+    assert (reply.error["code"], reply.error["param"]) == ("invalid_value", None)
 
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-luna"])
@@ -260,14 +260,14 @@ async def test_an_input_has_so_many_items(
     client: Client, count: int, status: int
 ) -> None:
     """One more is refused, whatever the items are."""
-    heard = await client.post(
+    reply = await client.post(
         {"model": "gpt-4.1", "input": [user("sim:short")] * count}
     )
 
-    assert heard.status == status
+    assert reply.status == status
     if status == 400:
-        assert heard.error["param"] == "input"
-        assert heard.error["code"] == "array_above_max_length"
+        assert reply.error["param"] == "input"
+        assert reply.error["code"] == "array_above_max_length"
 
 
 @pytest.mark.parametrize(
@@ -358,6 +358,6 @@ ACCEPTED = [
 @pytest.mark.parametrize("more", ACCEPTED)
 async def test_what_the_api_takes(client: Client, more: dict[str, Any]) -> None:
     """The stand-in is strict, not stubborn."""
-    heard = await client.post({**client.body(), **more})
+    reply = await client.post({**client.body(), **more})
 
-    assert heard.status == 200, heard.raw
+    assert reply.status == 200, reply.raw

@@ -85,9 +85,9 @@ async def test_a_part_is_refused_wherever_it_stands(client: Client, name: str) -
         ask(SEARCH, CALL, OUTPUT), tools=[{"type": "web_search"}, TOOL], **more
     )
 
-    heard = [await client.post(body) for _ in range(2)]
+    replies = [await client.post(body) for _ in range(2)]
 
-    for answer in heard:
+    for answer in replies:
         assert answer.status == 400
         assert (answer.error["param"], answer.error["code"]) == (param, code)
         assert param in answer.error["message"] or code.startswith("invalid_function")
@@ -119,14 +119,14 @@ async def test_refusal_names_its_part_where_the_form_has_it(
     client.simulator.faults.append(fault)
     body = client.body(ask(CALL, OUTPUT), stream=True)
 
-    heard = await client.post(body)
+    reply = await client.post(body)
 
     if delivery == "http":
-        assert heard.status == 404
-        error = heard.error
+        assert reply.status == 404
+        error = reply.error
     else:
-        assert heard.status == 200
-        *begun, last = heard.events
+        assert reply.status == 200
+        *begun, last = reply.events
         told = ["error"] if delivery == "both" else []
         assert [event["type"] for event in begun] == [
             "response.created",
@@ -155,11 +155,11 @@ async def test_a_picture_in_a_message(client: Client) -> None:
     text = {"type": "input_text", "text": "See"}
     client.simulator.faults.append(refuse_item("message", part="input_image"))
 
-    heard = await client.post(
+    reply = await client.post(
         client.body(ask({"role": "user", "content": [text, picture]}))
     )
 
-    assert heard.error["param"] == "input[1].content[1].image_url"
+    assert reply.error["param"] == "input[1].content[1].image_url"
 
 
 async def test_a_tool_that_was_added_later(client: Client) -> None:
@@ -167,9 +167,9 @@ async def test_a_tool_that_was_added_later(client: Client) -> None:
     added = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
     client.simulator.faults.append(refuse_tool("get_weather"))
 
-    heard = await client.post(client.body(ask(added), model="gpt-6-luna"))
+    reply = await client.post(client.body(ask(added), model="gpt-6-luna"))
 
-    assert heard.error["param"] == "input[1].tools[0].parameters"
+    assert reply.error["param"] == "input[1].tools[0].parameters"
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ async def test_an_update_that_a_server_does_not_know(
     update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
     client.simulator.faults.append(refuse_item("configuration_update", form=form))
 
-    heard = await client.post(client.body(ask(update), model="gpt-6-luna"))
+    reply = await client.post(client.body(ask(update), model="gpt-6-luna"))
 
-    assert heard.error["message"].startswith(words)
-    assert heard.error["param"] == ("input[1].type" if form == "fields" else None)
+    assert reply.error["message"].startswith(words)
+    assert reply.error["param"] == ("input[1].type" if form == "fields" else None)
 
 
 async def test_phrase_names_neither_a_place_nor_an_id(client: Client) -> None:
@@ -223,6 +223,6 @@ async def test_phrase_names_neither_a_place_nor_an_id(client: Client) -> None:
     for words, (refuse, name, more) in cases.items():
         client.simulator.forget()
         client.simulator.faults.append(refuse(name, form="phrase"))
-        heard = await client.post(client.body(ask(run, CALL, OUTPUT), **more))
-        assert heard.error["message"].startswith(words)
-        assert heard.error["param"] is heard.error["code"] is None
+        reply = await client.post(client.body(ask(run, CALL, OUTPUT), **more))
+        assert reply.error["message"].startswith(words)
+        assert reply.error["param"] is reply.error["code"] is None

@@ -64,9 +64,9 @@ async def test_answers_that_begin_together(client: Client) -> None:
         await client.stream("sim:short in the meantime")
         assert (waiting.is_open, waiting.events_sent) == (True, 0)
 
-        heard = await asyncio.gather(early, client.stream("sim:short,together=2"))
+        events = await asyncio.gather(early, client.stream("sim:short,together=2"))
 
-        assert [answer.status for answer in heard] == [200, 200]
+        assert [answer.status for answer in events] == [200, 200]
 
 
 async def test_a_stalled_json_answer_is_left_by_the_client(client: Client) -> None:
@@ -121,12 +121,12 @@ async def test_attempts_that_fail(client: Client) -> None:
 
 async def test_other_headers_of_a_refusal(client: Client) -> None:
     """Retry-After-Ms and X-Should-Retry can be asked for."""
-    heard = await client.post(
+    reply = await client.post(
         client.body("sim:429,retry-after-ms=5,should-retry=false")
     )
 
-    assert heard.headers["Retry-After-Ms"] == "5"
-    assert heard.headers["X-Should-Retry"] == "false"
+    assert reply.headers["Retry-After-Ms"] == "5"
+    assert reply.headers["X-Should-Retry"] == "false"
 
 
 async def test_a_status_on_any_scenario(client: Client) -> None:
@@ -161,11 +161,11 @@ async def test_errors_before_a_response(
 ) -> None:
     """Each has its status, type and code, also when a stream was asked for."""
     for stream in (True, False):
-        heard = await client.post(client.body(f"sim:{name}", stream=stream))
+        reply = await client.post(client.body(f"sim:{name}", stream=stream))
 
-        assert heard.status == status
-        assert (heard.error["type"], heard.error["code"]) == (type, code)
-        assert client.simulator.requests[-1].response == heard.body
+        assert reply.status == status
+        assert (reply.error["type"], reply.error["code"]) == (type, code)
+        assert client.simulator.requests[-1].response == reply.body
 
 
 async def test_the_flex_tier_alone_has_no_capacity(client: Client) -> None:
@@ -178,25 +178,25 @@ async def test_the_flex_tier_alone_has_no_capacity(client: Client) -> None:
 
 async def test_a_wrong_key_of_xai(client: Client) -> None:
     """The words stand where others have an object."""
-    heard = await client.post(client.body("sim:xai-key"))
-    assert heard.status == 400
-    assert heard.body["error"].startswith("Incorrect API key provided")
+    reply = await client.post(client.body("sim:xai-key"))
+    assert reply.status == 400
+    assert reply.body["error"].startswith("Incorrect API key provided")
 
 
 async def test_answers_that_are_no_json(client: Client) -> None:
     """A gateway's page is a page."""
-    heard = await client.post(client.body("sim:html-error"))
+    reply = await client.post(client.body("sim:html-error"))
 
-    assert heard.status == 502
-    assert heard.headers["Content-Type"].startswith("text/html")
-    assert heard.raw.startswith(b"<html>")
+    assert reply.status == 502
+    assert reply.headers["Content-Type"].startswith("text/html")
+    assert reply.raw.startswith(b"<html>")
 
 
 async def test_an_error_without_a_stream(client: Client) -> None:
     """Without a stream an error event is a 500."""
-    heard = await client.post(client.body("sim:error-nested"))
+    reply = await client.post(client.body("sim:error-nested"))
 
-    assert (heard.status, heard.error["type"]) == (500, "server_error")
+    assert (reply.status, reply.error["type"]) == (500, "server_error")
 
 
 @pytest.mark.parametrize("kind", ["line", "comments", "lines", "events", "drip"])
@@ -220,10 +220,10 @@ async def test_gzip_compresses_although_nobody_accepts_it(
 ) -> None:
     """gzip compresses the body although the client accepts none."""
     sent = client.body("sim:chat,gzip", stream=stream)
-    heard = await client.post(sent, **{"Accept-Encoding": "identity"})
+    reply = await client.post(sent, **{"Accept-Encoding": "identity"})
 
-    assert heard.headers["Content-Encoding"] == "gzip"
-    assert heard.text
+    assert reply.headers["Content-Encoding"] == "gzip"
+    assert reply.text
 
 
 async def test_redirection_leads_to_itself(client: Client) -> None:

@@ -26,15 +26,15 @@ async def test_a_refusal_that_quotes_the_request(
 ) -> None:
     """The key is in every text and in a header, the prompt in the message."""
     body = client.body(f"sim:{name} costs 5 $tool", stream=stream)
-    heard = await client.post(body, CANARY_KEY)
+    reply = await client.post(body, CANARY_KEY)
 
-    assert heard.status == status
-    headers = {name.lower(): value for name, value in heard.headers.items()}
+    assert reply.status == status
+    headers = {name.lower(): value for name, value in reply.headers.items()}
     assert headers["x-request-id"] == HEADER
-    assert {heard.error[field] for field in ("code", "type")} == {HEADER}
-    assert heard.error["param"] == f"{HEADER} sim:{name} costs 5 $tool"
-    assert f"Authorization: {HEADER}" in heard.error["message"]
-    assert "costs 5 $tool" in heard.error["message"]
+    assert {reply.error[field] for field in ("code", "type")} == {HEADER}
+    assert reply.error["param"] == f"{HEADER} sim:{name} costs 5 $tool"
+    assert f"Authorization: {HEADER}" in reply.error["message"]
+    assert "costs 5 $tool" in reply.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ async def test_a_refusal_that_quotes_the_request(
 )
 async def test_a_stream_that_ends_so(client: Client, name: str) -> None:
     """After some text comes an error with the key in code and message."""
-    heard = await client.post(
+    reply = await client.post(
         client.body(f"sim:{name} costs 5 $tool", stream=True), CANARY_KEY
     )
 
-    last = heard.events[-1]
+    last = reply.events[-1]
     error = last.get("error") or last.get("response", last).get("error") or last
-    assert any(event["type"] == "response.output_text.delta" for event in heard.events)
+    assert any(event["type"] == "response.output_text.delta" for event in reply.events)
     assert error["code"] == HEADER
     assert HEADER in error["message"]
     assert "costs 5 $tool" in error["message"]
@@ -75,6 +75,6 @@ async def test_a_call_that_quotes_the_prompt(client: Client) -> None:
 async def test_the_header_of_azure_leaks_as_well(client: Client) -> None:
     """It is quoted with its name."""
     headers = {"api-key": CANARY_KEY}
-    heard = await client.post(client.body("sim:leaky-error"), None, **headers)
+    reply = await client.post(client.body("sim:leaky-error"), None, **headers)
 
-    assert heard.error["code"] == f"api-key: {CANARY_KEY}"
+    assert reply.error["code"] == f"api-key: {CANARY_KEY}"

@@ -35,11 +35,11 @@ async def test_events_are_the_packages(
 ) -> None:
     """Every event is one that the openai package knows, with outputs and without."""
     tools = [DRAW, RUN, FUNCTION]
-    heard = await client.stream(f"sim:{name}", tools=tools, include=include)
+    events = await client.stream(f"sim:{name}", tools=tools, include=include)
 
-    for event in heard.events:
+    for event in events.events:
         check_event(event)
-    assert heard.events[-1]["type"] == "response.completed"
+    assert events.events[-1]["type"] == "response.completed"
 
 
 @pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
@@ -63,7 +63,7 @@ async def test_picture_is_darker_for_each_that_was_given(client: Client) -> None
     first = await client.ask("sim:draw", tools=[DRAW])
     second = await client.ask(given, tools=[DRAW])
 
-    drawn = [heard.body["output"][1] for heard in (first, second)]
+    drawn = [reply.body["output"][1] for reply in (first, second)]
     assert [item["result"] for item in drawn] == [draw_picture(200), draw_picture(140)]
     assert [item["action"] for item in drawn] == ["generate", "edit"]
 
@@ -72,9 +72,9 @@ async def test_picture_is_darker_for_each_that_was_given(client: Client) -> None
 async def test_as_many_sketches_as_were_asked_for(client: Client, count: int) -> None:
     """Numbered from zero; none without the parameter."""
     tool = {**DRAW, "partial_images": count}
-    heard = await client.stream("sim:draw", tools=[tool])
+    events = await client.stream("sim:draw", tools=[tool])
 
-    sketches = [e for e in heard.events if e["type"].endswith(".partial_image")]
+    sketches = [e for e in events.events if e["type"].endswith(".partial_image")]
     assert [e["partial_image_index"] for e in sketches] == list(range(count))
 
 
@@ -83,7 +83,7 @@ async def test_outputs_only_for_who_asks(client: Client) -> None:
     without = await client.ask("sim:count", tools=[RUN])
     with_them = await client.ask("sim:count", tools=[RUN], include=OUTPUTS)
 
-    outputs = [heard.body["output"][1]["outputs"] for heard in (without, with_them)]
+    outputs = [reply.body["output"][1]["outputs"] for reply in (without, with_them)]
     assert outputs == [None, [{"type": "logs", "logs": "14400000\n"}]]
 
 
@@ -108,17 +108,17 @@ async def test_parameters_that_no_tool_takes(
     client: Client, tool: dict[str, Any], param: str
 ) -> None:
     """Each is refused by its name."""
-    heard = await client.post(client.body(tools=[tool]))
+    reply = await client.post(client.body(tools=[tool]))
 
-    assert heard.status in (400, 404)
-    assert heard.error["param"] == param
+    assert reply.status in (400, 404)
+    assert reply.error["param"] == param
 
 
 async def test_retired_picture_model_is_refused(client: Client) -> None:
     """It was shut down."""
-    heard = await client.post(client.body(tools=[{**DRAW, "model": "gpt-image-1"}]))
+    reply = await client.post(client.body(tools=[{**DRAW, "model": "gpt-image-1"}]))
 
-    assert (heard.status, heard.error["code"]) == (404, "model_not_found")
+    assert (reply.status, reply.error["code"]) == (404, "model_not_found")
 
 
 async def test_openai_client_fetches_a_file_of_a_container(client: Client) -> None:

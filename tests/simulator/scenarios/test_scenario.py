@@ -34,10 +34,10 @@ def kinds(heard: Any) -> list[str]:
 @pytest.mark.asyncio
 async def test_the_default_answer(client: Client) -> None:
     """A chat gets reasoning, then a message that says what it was given."""
-    heard = await client.ask("Hello there", reasoning={"summary": "auto"})
-    reasoning, message = heard.body["output"]
+    reply = await client.ask("Hello there", reasoning={"summary": "auto"})
+    reasoning, message = reply.body["output"]
 
-    assert heard.text.startswith(
+    assert reply.text.startswith(
         "This is turn 1. I was given 0 reasoning items back. You said: Hello there\n\n"
     )
     assert len(reasoning["summary"]) == 2
@@ -47,9 +47,9 @@ async def test_the_default_answer(client: Client) -> None:
 @pytest.mark.asyncio
 async def test_no_summary_unless_asked(client: Client) -> None:
     """Without reasoning.summary the summary is empty."""
-    heard = await client.ask()
+    reply = await client.ask()
 
-    assert heard.body["output"][0]["summary"] == []
+    assert reply.body["output"][0]["summary"] == []
 
 
 @pytest.mark.asyncio
@@ -62,10 +62,10 @@ async def test_no_reasoning_where_none_is_made(
 ) -> None:
     """Effort none, a default of none, a plain model: a message alone."""
     reasoning = {"effort": effort} if effort else None
-    heard = await client.ask(model=model, reasoning=reasoning)
+    reply = await client.ask(model=model, reasoning=reasoning)
 
-    assert kinds(heard) == ["message"]
-    assert heard.body["usage"]["output_tokens_details"]["reasoning_tokens"] == 0
+    assert kinds(reply) == ["message"]
+    assert reply.body["usage"]["output_tokens_details"]["reasoning_tokens"] == 0
 
 
 @pytest.mark.asyncio
@@ -81,7 +81,7 @@ async def test_the_effort_in_force_is_echoed(client: Client) -> None:
 @pytest.mark.asyncio
 async def test_the_request_is_echoed(client: Client) -> None:
     """The response repeats what was asked, and names the dated model."""
-    heard = await client.ask(
+    reply = await client.ask(
         model="gpt-5.5",
         instructions="Be kind.",
         tools=[FUNCTION],
@@ -90,7 +90,7 @@ async def test_the_request_is_echoed(client: Client) -> None:
         service_tier="fast",
         max_output_tokens=500,
     )
-    body = heard.body
+    body = reply.body
 
     assert body["model"] == "gpt-5.5-2026-04-23"
     assert body["instructions"] == "Be kind."
@@ -127,9 +127,9 @@ async def test_rounds_are_counted_since_the_last_user_message(client: Client) ->
     """A second turn of the tool scenario calls again."""
     call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
-    heard = await client.ask([USER, call, output, USER], tools=[FUNCTION])
+    reply = await client.ask([USER, call, output, USER], tools=[FUNCTION])
 
-    assert kinds(heard) == ["reasoning", "function_call"]
+    assert kinds(reply) == ["reasoning", "function_call"]
 
 
 TASKS = {
@@ -144,17 +144,17 @@ TASKS = {
 async def test_tasks_get_their_json(client: Client, field: str) -> None:
     """A task's prompt is answered with its JSON, whatever the chat in it says."""
     history = "### Chat History:\nUSER: sim:failed please give me a title"
-    heard = await client.ask(TASKS[field] + history)
+    reply = await client.ask(TASKS[field] + history)
 
-    assert list(json.loads(heard.text)) == [field]
+    assert list(json.loads(reply.text)) == [field]
 
 
 @pytest.mark.asyncio
 async def test_a_prompt_with_retrieved_context_is_no_task(client: Client) -> None:
     """The template of retrieved context starts like a task and is a chat."""
-    heard = await client.ask("### Task:\nRespond to the query.\n\nHow deep is it?")
+    reply = await client.ask("### Task:\nRespond to the query.\n\nHow deep is it?")
 
-    assert heard.text.startswith("This is turn 1.")
+    assert reply.text.startswith("This is turn 1.")
 
 
 @pytest.mark.asyncio
@@ -179,9 +179,9 @@ async def test_a_header_wins_over_a_word(client: Client) -> None:
 @pytest.mark.parametrize("said", ["sim:no-such", "sim:chat,louder"])
 async def test_a_misspelt_scenario(client: Client, said: str) -> None:
     """A scenario or an option that does not exist is refused."""
-    heard = await client.post(client.body(said))
+    reply = await client.post(client.body(said))
 
-    assert (heard.status, heard.error["code"]) == (400, "no_scenario")
+    assert (reply.status, reply.error["code"]) == (400, "no_scenario")
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,11 @@ async def run_of(client: Client, scenario: str) -> list[list[dict[str, Any]]]:
     items: list[dict[str, Any]] = [{"role": "user", "content": f"sim:{scenario}"}]
     streams = []
     for _ in range(4):
-        heard = await client.stream(
+        events = await client.stream(
             items, tools=TOOLS, include=INCLUDE, reasoning={"summary": "auto"}
         )
-        streams.append(heard.events)
-        last = heard.events[-1].get("response", {"output": []})
+        streams.append(events.events)
+        last = events.events[-1].get("response", {"output": []})
         calls = [item for item in last["output"] if item["type"] in OUTPUTS]
         if not calls:
             break
@@ -130,9 +130,9 @@ async def test_every_json_answer_is_a_response(client: Client) -> None:
         has_no_response = is_error or scenario.name == "cut"
         if has_no_response or scenario.name in NEWER_THAN_THE_PACKAGE:
             continue
-        heard = await client.ask(f"sim:{scenario.name}", reasoning={"summary": "auto"})
+        reply = await client.ask(f"sim:{scenario.name}", reasoning={"summary": "auto"})
 
-        parsed = TypeAdapter(Response).validate_python(heard.body)
+        parsed = TypeAdapter(Response).validate_python(reply.body)
         assert unknown_fields(parsed) == []
 
 

@@ -58,9 +58,9 @@ async def test_what_is_not_cached(
     """Another key, model, head, setting or organization shares nothing."""
     body = client.body(f"{LONG} JSON", prompt_cache_key="a")
     await client.post(body)
-    heard = await client.post({**body, **change}, key=key)
+    reply = await client.post({**body, **change}, key=key)
 
-    assert usage(heard)["input_tokens_details"]["cached_tokens"] == 0
+    assert usage(reply)["input_tokens_details"]["cached_tokens"] == 0
 
 
 @pytest.mark.asyncio
@@ -78,19 +78,19 @@ async def test_what_costs_no_cache(client: Client, change: dict[str, Any]) -> No
     """A default that is said, and what is on no list."""
     body = client.body(LONG)
     await client.post(body)
-    heard = await client.post({**body, **change})
+    reply = await client.post({**body, **change})
 
-    assert usage(heard)["input_tokens_details"]["cached_tokens"] > 1024
+    assert usage(reply)["input_tokens_details"]["cached_tokens"] > 1024
 
 
 @pytest.mark.asyncio
 async def test_newer_models_never_cache_instructions(client: Client) -> None:
     """From 6.2 on they stand behind the input and are paid for in full every time."""
     for instructions in (LONG, LONG, f"{LONG}!"):
-        heard = await client.ask(LONG, model="gpt-6.2-sol", instructions=instructions)
+        reply = await client.ask(LONG, model="gpt-6.2-sol", instructions=instructions)
     plain = await client.ask(LONG, model="gpt-6.2-sol")
 
-    count = usage(heard)
+    count = usage(reply)
     details = count["input_tokens_details"]
     assert count["input_tokens"] > 1.9 * usage(plain)["input_tokens"]
     assert details["cached_tokens"] > 0.9 * usage(plain)["input_tokens"]
@@ -104,9 +104,9 @@ async def test_forgetting_empties_record_and_cache(client: Client) -> None:
     """forget() empties record and cache."""
     await client.ask(LONG)
     client.simulator.forget()
-    heard = await client.ask(LONG)
+    reply = await client.ask(LONG)
 
-    assert usage(heard)["input_tokens_details"]["cached_tokens"] == 0
+    assert usage(reply)["input_tokens_details"]["cached_tokens"] == 0
     assert len(client.simulator.requests) == 1
 
 
@@ -114,18 +114,18 @@ async def test_forgetting_empties_record_and_cache(client: Client) -> None:
 async def test_short_prompts_are_not_cached(client: Client) -> None:
     """Less than 1,024 tokens in common count as nothing."""
     await client.ask("Hello")
-    heard = await client.ask("Hello")
+    reply = await client.ask("Hello")
 
-    details = usage(heard)["input_tokens_details"]
+    details = usage(reply)["input_tokens_details"]
     assert details == {"cached_tokens": 0, "cache_write_tokens": 0}
 
 
 @pytest.mark.asyncio
 async def test_older_models_count_no_cache_writes(client: Client) -> None:
     """Cache writes are counted from 5.6 on."""
-    heard = await client.ask(LONG, model="gpt-5.5")
+    reply = await client.ask(LONG, model="gpt-5.5")
 
-    assert usage(heard)["input_tokens_details"]["cache_write_tokens"] == 0
+    assert usage(reply)["input_tokens_details"]["cache_write_tokens"] == 0
 
 
 @pytest.mark.asyncio
