@@ -592,7 +592,7 @@ async def test_words_of_the_demo_work(
 ) -> None:
     """With the valves that it sets."""
     require_mark("sandbox")
-    monkeypatch.setenv("GPT5_AGENT_ALLOW", "SANDBOX")
+    monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     pipeline.valves = pipeline.Valves.model_validate(
         {**pipeline.valves.model_dump(), **demo.AGENT_TOOLS}
     )
