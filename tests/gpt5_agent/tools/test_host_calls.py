@@ -30,7 +30,9 @@ def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> N
     assert bool(own) == bool(found)
 
 
-@pytest.mark.parametrize("ids", [{"files"}, {"files", "delete"}])
+@pytest.mark.parametrize(
+    "ids", [{"files"}, {"files", "delete"}], ids=["alone", "beside another id"]
+)
 def test_longer_name_that_a_tool_had(ids: set[str]) -> None:
     """In a chat with two tools of that name; a user can name any id beside it.
 
