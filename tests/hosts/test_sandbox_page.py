@@ -1,6 +1,8 @@
 """What the page shows of code, files and research, on a wide and on a narrow screen."""
 
+import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,12 +10,14 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import FilePayload
 
+from chats.pictures import PNG
 from hosts.browser.page import ChatPage
 from hosts.people.users import User
 from hosts.setup.pipes import install_pipe, valves_changed
 from hosts.setup.sandbox_tool import sandbox_installed
 from marking import require_mark
 from releasing.contents import SANDBOX_ID
+from simulator import Simulator
 
 pytestmark = [
     pytest.mark.host,
@@ -25,7 +29,6 @@ pytestmark = [
 ID = "page_features"
 PICTURES = Path(__file__).parents[2] / "artifacts"
 OVERFLOW = "document.documentElement.scrollWidth > window.innerWidth"
-TABLE = b"city,people\nAtlantis,4711\n"
 CODE = "open('table.csv', 'w').write('city,people'); print('Wrote the table.')"
 
 
@@ -50,7 +53,8 @@ async def models(
 async def look(page: ChatPage, name: str, width: int) -> None:
     """Keep a picture; nothing is wider than the screen."""
     PICTURES.mkdir(exist_ok=True)
-    await page.screenshot(PICTURES / f"{name}-{width}.png")
+    picture = PICTURES / f"{name}-{width}.png"
+    await page.page.screenshot(path=picture, animations="disabled")
     assert not await page.page.evaluate(OVERFLOW)
 
 
@@ -66,6 +70,9 @@ async def test_sandbox_shows_code_result_and_file(
     """The card of the call opens to code and result; the file is above the text."""
     await open_chat(page, models[0], width)
 
+    # The page selects the model's tools a moment after the model.
+    chosen = page.page.get_by_role("button").filter(has_text=re.compile(r"^\s*1\s*$"))
+    await chosen.first.wait_for()
     # The editor makes typographic quotes of those that are typed.
     question = f"sim:tool {json.dumps({'code': CODE})}"
     await page.page.click("#chat-input")
@@ -78,26 +85,64 @@ async def test_sandbox_shows_code_result_and_file(
     await page.answers.last.get_by_text("Explored").first.click()
     named = page.answers.last.get_by_text("python_execute").locator("visible=true")
     await named.nth(1).click()  # the card below the line that opened
-    await page.answers.last.get_by_text("city,people").first.wait_for()
+    await page.answers.last.get_by_text("OUTPUT").wait_for()
     await look(page, "sandbox-open", width)
 
     assert page.errors == []
 
 
+ATTACHED = {
+    "sales.csv": ("text/csv", b"city,people\nAtlantis,4711\n"),
+    "sales.json": ("application/json", b'{"Atlantis": 4711}'),
+    "sales.txt": ("text/plain", b"Atlantis: 4711"),
+    # Open WebUI warns that it cannot read the next three, and keeps them.
+    "sales.zip": ("application/zip", b"PK\x03\x04\xff\x00"),
+    "sales.parquet": ("application/octet-stream", b"PAR1\x00\xffPAR1"),
+    "sales.xlsx": (
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        b"PK\x03\x04\x00\xff",
+    ),
+    "sales.png": ("image/png", PNG),
+}
+"""What people give to Python, by name."""
+
+
+async def attach_all(page: ChatPage) -> None:
+    """Choose the files in the page, and wait until it has sent and read them all."""
+    read: list[str] = []
+    page.page.on("requestfinished", lambda request: read.append(request.url))
+    payloads = [
+        FilePayload(name=name, mimeType=kind, buffer=content)
+        for name, (kind, content) in ATTACHED.items()
+    ]
+    await page.page.locator("input[type=file]").first.set_input_files(payloads)
+    async with asyncio.timeout(60):
+        while not are_all_read(read):  # noqa: ASYNC110 - requests of the page
+            await asyncio.sleep(0.05)
+
+
+def are_all_read(addresses: list[str]) -> bool:
+    """Say whether the page has learned of each file that the server is through."""
+    through = [url for url in addresses if "/process/status" in url]
+    return len(through) == len(ATTACHED)
+
+
 async def test_files_for_python_are_named_while_copied(
-    page: ChatPage, admin: User, models: list[str], width: int
+    page: ChatPage, admin: User, models: list[str], simulator: Simulator, width: int
 ) -> None:
-    """The file at the message; a line says that it is copied; then code and link."""
+    """Files of all kinds reach the container; a line says that they are copied."""
     async with valves_changed(admin, ID, ENABLE_CODE_INTERPRETER=True):
         await open_chat(page, models[2], width)
-        table = FilePayload(name="sales.csv", mimeType="text/csv", buffer=TABLE)
-        await page.page.locator("input[type=file]").first.set_input_files(table)
-        await page.page.get_by_text("sales.csv").first.wait_for()
-        await page.watch("Copying 1 file to Python")
+        await attach_all(page)
         await page.ask("sim:count How many people live there?")
         await look(page, "python-files", width)
 
-    assert await page.seen()
+    uploaded = {file.name: file.content for file in simulator.uploads.files.values()}
+    assert uploaded == {name: content for name, (_, content) in ATTACHED.items()}
+    chat = await page.user.chat(page.chat_id)
+    answer = chat["history"]["messages"][chat["history"]["currentId"]]
+    lines = [status.get("description") for status in answer["statusHistory"]]
+    assert "Copying 7 files to Python" in lines
     assert page.errors == []
 
 
