@@ -19,13 +19,15 @@ from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scena
 
 PICTURES = Path(__file__).resolve().parents[1] / "pictures"
 STORM_ROUNDS = 6
+"""Responses that call tools, before the one that answers."""
 STORM_TOOLS = ("steady", "failing", "hanging", "dying", "endless")
+"""The tools that are called in each of them; only the first one gives a good output."""
 LONG_LABELS = """\
 import pandas as pd
 
 sales = pd.read_csv("/mnt/data/sales.csv")
 sales.plot.bar(x="product", y="revenue")"""
-LYING_BARS = """\
+HORIZONTAL_BARS = """\
 axes = sales.sort_values("revenue").plot.barh(x="product", y="revenue")
 axes.figure.tight_layout()
 axes.figure.savefig("/mnt/data/revenue.png")"""
@@ -54,19 +56,23 @@ def plot_data(request: ValidRequest, _: Options) -> Reply:
         _build_plot(LONG_LABELS, "bars-upright.png"),
         build_reasoning("**Looking at the plot**\n\nThe names overlap: turn the bars."),
         build_message("The names overlap, so I turn the bars.", phase="commentary"),
-        _build_plot(LYING_BARS, "bars-lying.png"),
+        _build_plot(HORIZONTAL_BARS, "bars-lying.png"),
         build_reasoning("**Looking again**\n\nNow all names can be read."),
         build_message(text, phase="final_answer"),
     )
 
 
 def _file_ids(container: Any) -> list[str]:
-    return list(container.get("file_ids", ())) if isinstance(container, dict) else []
+    """Return the files of a container; none of one that the request names by its id."""
+    if not isinstance(container, dict):
+        return []
+    return list(container.get("file_ids", ()))
 
 
 def _build_plot(code: str, picture: str) -> Item:
-    drawn = base64.b64encode((PICTURES / picture).read_bytes()).decode()
-    url = f"data:image/png;base64,{drawn}"
+    """Return a call of OpenAI's Python whose output is a picture of the simulator."""
+    encoded = base64.b64encode((PICTURES / picture).read_bytes()).decode()
+    url = f"data:image/png;base64,{encoded}"
     call = build_code_interpreter_call(code, "")
     return {**call, "outputs": [{"type": "image", "url": url}]}
 
@@ -76,8 +82,8 @@ def call_in_storm(request: ValidRequest, _: Options) -> Reply:
     number = request.rounds
     if request.body.get("tool_choice") == "none" or number == STORM_ROUNDS:
         texts = [read_output_text(item) for item in request.outputs]
-        good = sum(text.startswith("Calm") for text in texts)
-        answer = f"{len(texts)} outputs came, {good} of them good."
+        good_texts = [text for text in texts if text.startswith("Calm")]
+        answer = f"{len(texts)} outputs came, {len(good_texts)} of them good."
         return make_reply(build_message(answer, phase="final_answer"))
     calls = [
         build_function_call(name, {"town": f"Town {number}"}) for name in STORM_TOOLS
@@ -103,15 +109,13 @@ def lead_crew(request: ValidRequest, _: Options) -> Reply:
                 build_function_call("create_tasks", {"tasks": PLAN}),
             )
         case 1:
-            return make_reply(*map(_delegate_year, DEGREES))
+            return make_reply(*[_delegate_year(year) for year in DEGREES])
         case 2:
-            done = [*DEGREES]
+            start_comparing = {"id": "compare", "status": "in_progress"}
             return make_reply(
                 build_message("Both found August.", phase="commentary"),
-                *[build_function_call("update_task", {"id": name}) for name in done],
-                build_function_call(
-                    "update_task", {"id": "compare", "status": "in_progress"}
-                ),
+                *[build_function_call("update_task", {"id": year}) for year in DEGREES],
+                build_function_call("update_task", start_comparing),
             )
         case _:
             text = "**August** in both years: 22 °C in 2025, 23 °C in 2026."
@@ -119,7 +123,9 @@ def lead_crew(request: ValidRequest, _: Options) -> Reply:
 
 
 def _delegate_year(year: str) -> Item:
-    task = TASK.format(year=year) + ", ".join(map(str, DEGREES[year]))
+    """Return the call that gives a sub-agent the temperatures of a year."""
+    degrees = ", ".join(str(number) for number in DEGREES[year])
+    task = TASK.format(year=year) + degrees
     arguments = json.dumps({"task": task}, ensure_ascii=False)
     return build_function_call("delegate_task", arguments)
 
