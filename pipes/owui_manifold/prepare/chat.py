@@ -133,6 +133,15 @@ class _Chat(NamedTuple):
         return bool(self.call.host.metadata.get("assistant_message_id"))
 
     @property
+    def compacted(self) -> set[str]:
+        """The answers behind which a compaction replaced what came before."""
+        return {
+            record.message_id
+            for record in self.records.values()
+            if any(is_compaction(item) for item in record.payload)
+        }
+
+    @property
     def is_stable(self) -> bool:
         """Whether instructions stay as first given (`stable_instructions`)."""
         mode = self.call.config.expert.stable_instructions
@@ -389,7 +398,8 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     if _appended(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
         turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+    injected = find_injected_context(chat.parts, earlier, chat.compacted)
+    return sent._replace(injected=injected, turn=turn)
 
 
 def _sent_instructions(
@@ -398,12 +408,7 @@ def _sent_instructions(
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
-    compacted = {
-        record.message_id
-        for record in chat.records.values()
-        if any(is_compaction(item) for item in record.payload)
-    }
-    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, chat.compacted)
 
 
 def _with_turns(

@@ -7,6 +7,7 @@ import pytest
 
 from openai_responses.json_input import JsonBudget
 from owui_chat.input.prefix import (
+    SAME_CONTEXT,
     SentContext,
     apply_sent_context,
     find_injected_context,
@@ -127,3 +128,37 @@ def test_words_are_not_stored_twice() -> None:
     assert context.wire() == {
         "injected": {"words": text_digest("rain?"), "texts": [["<c/>\n", ""]]}
     }
+
+
+CONTEXT = "<c>" + "The clock is wound at noon. " * 40 + "</c>\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "compacted", "is_repeated"),
+    [
+        (f"{CONTEXT}rain?", f"{CONTEXT}snow?", "", True),
+        (f"{CONTEXT}<f/>\nrain?", f"{CONTEXT}snow?\n[noon]", "", True),
+        (f"{CONTEXT}rain?", f"{CONTEXT}snow?", "a", False),
+        (f"{CONTEXT}rain?", f"{CONTEXT}<f/>\nsnow?", "", False),
+        (f"{CONTEXT}another's words", f"{CONTEXT}snow?", "", False),
+        ("<c/>\nrain?", "<c/>\nsnow?", "", False),
+    ],
+    ids=["same", "more around it", "compacted", "new file", "edited", "short"],
+)
+def test_context_is_sent_once(
+    first: str, second: str, compacted: str, is_repeated: bool
+) -> None:
+    """As long as an earlier question has it in this request."""
+    sent = {"a": injected(user_message(first), "rain?")}
+    chat = [
+        user_message("rain?")._replace(stored=StoredMessage({"content": "rain?"}, "a")),
+        user_message(second)._replace(stored=StoredMessage({"content": "snow?"}, "b")),
+    ]
+
+    found = find_injected_context(chat, sent, {compacted})
+
+    assert found
+    assert found["words"] == text_digest("snow?")
+    before, _, after = second.partition("snow?")
+    expected = SAME_CONTEXT if is_repeated else before
+    assert found["texts"] == [[expected, after]]
