@@ -389,7 +389,7 @@ def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
     """Neither a prompt nor an argument stands in it otherwise."""
     lines: list[str] = []
     provider = ScriptedProvider(looking(1, city="Atlantis"), [SAID])
-    asked = question(WeatherTool(), said="a prompt", log=lines.append, debug=debug)
+    asked = question(WeatherTool(), text="a prompt", log=lines.append, debug=debug)
 
     events = run_skipping(events_of(asked, provider))
 

@@ -56,7 +56,7 @@ class Desk:
             "settings": Settings(effort="medium", summary="auto"),
             "limits": limits(),
         }
-        return question(self.tool, said=said, **{**self._to, **usual, **more})
+        return question(self.tool, text=said, **{**self._to, **usual, **more})
 
     async def ask(self, said: str, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
