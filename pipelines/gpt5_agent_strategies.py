@@ -72,7 +72,7 @@ from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
 from pathlib import Path
 from posixpath import basename, normpath
@@ -3544,7 +3544,8 @@ class OwnTexts:
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
 
-        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        A longer path than those of the API makes no pattern, because `re` keeps the
+        last 512 patterns in memory.
         """
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
@@ -3590,7 +3591,11 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _open_quote(words: str) -> str:
-    """Return words without their last sign, which a server may put behind a quote."""
+    """Return words without their last character, which may be the server's own.
+
+    A server may quote a text and then close the quotation, so the closing mark is not
+    searched in the request.
+    """
     return words[:-1]
 
 
@@ -3605,10 +3610,13 @@ class SentRequest(NamedTuple):
     """What was sent, and what it was made of."""
 
     payload: dict[str, Any]
+    """The body that was sent."""
     items: Sequence[NamedItem]
+    """The items of its input, with their names."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
+    """What was done to that body (`request_repairs.Repair`), in this order."""
 
     @property
     def last_name(self) -> str:
@@ -3737,7 +3745,7 @@ class Refusal:
         functions = self._names(_FUNCTION_IN_WORDS)
         kinds = self._names(_HOSTED_TOOL_IN_WORDS)
         labels = self._names(_SERVER_IN_WORDS)
-        stores = set(_VECTOR_STORE.findall(self.words))
+        named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
             kinds.add(str(self.error.type).removesuffix("_user_error"))
@@ -3747,8 +3755,9 @@ class Refusal:
             if kind in ("function", "custom"):
                 is_named = tool.get("name") in functions
             elif kind == "file_search":
-                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
-                is_named = is_named or bool(stores & used)
+                store_ids = as_list(tool.get("vector_store_ids"))
+                own_stores = {str(store_id) for store_id in store_ids}
+                is_named = is_named or bool(named_stores & own_stores)
             if is_named:
                 yield tool
 
@@ -3824,7 +3833,7 @@ class ChatRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
 
     @abstractmethod
     def stored(self) -> list[str]:
@@ -3845,8 +3854,9 @@ class ChatRepair(ABC):
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
         items = sent.asked["input"]
-        with_it = name_items(items, [*sent.repairs, self])
-        return with_it != name_items(items, sent.repairs)
+        sent_before = name_items(items, sent.repairs)
+        sent_with_this = name_items(items, [*sent.repairs, self])
+        return sent_with_this != sent_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -3863,7 +3873,7 @@ class LeaveOutItem(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
@@ -3887,7 +3897,7 @@ class SendAsText(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.had_media:
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
@@ -3910,7 +3920,7 @@ class LeaveOutKind(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.kind == "code_interpreter_call":
             return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
@@ -3941,7 +3951,7 @@ class LeaveOutReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The server could not read earlier reasoning in this chat: answering "
             "without it."
@@ -3969,7 +3979,7 @@ class PlainItems(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
@@ -3998,7 +4008,7 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
@@ -4027,7 +4037,7 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
@@ -4067,6 +4077,7 @@ _BY_NAME = {
 
 
 def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    """Return the repair of a stored form, None for anything else."""
     if not all(isinstance(word, str) for word in row):
         return None
     match row:
@@ -4117,9 +4128,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    sent = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
+    changed = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
+    return [row for row in changed if id(row.item) in in_pairs]
 
 
 def _apply_changes(
@@ -4148,6 +4159,7 @@ def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
 def _join_changes(
     rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
 ) -> _JoinedChanges:
+    """Return what `repairs` do together; leaving an item out wins (`_apply_changes`)."""
     left_out: set[str] = set()
     plain: set[str] = set()
     for repair in repairs:
@@ -4157,14 +4169,18 @@ def _join_changes(
                 left_out.add(row.name)
             elif change == "plain":
                 plain.add(row.name)
-    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
-    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+    calls_as_words: set[object] = set()
+    for row in rows:
+        if row.name in left_out and is_paired(row.item):
+            calls_as_words.add(row.item.get("call_id"))
+    return _JoinedChanges(left_out, plain, calls_as_words)
 
 
 def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
-    """Return the rows up to the one with a name, itself included.
+    """Return the rows up to the one with `last_name`, itself included.
 
-    Without a name these are all, with one that no row has none.
+    An empty name means all rows. If no row has the name, none is returned: the item is
+    not in the chat any more.
     """
     if not last_name:
         return rows
@@ -4184,15 +4200,18 @@ def _has_plain_form(item: Item) -> bool:
 
 
 def is_from_people(item: Item) -> bool:
-    """Say whether a person or the administrator wrote `item`, which always stays."""
+    """Say whether a person or the administrator wrote `item`, which always stays.
+
+    Items without a role, such as calls, are the model's or its tools'.
+    """
     return bool(item.get("role", "assistant") != "assistant")
 
 
 def _words_of_pair(item: Item) -> Item:
     """Return a call or an output as words of the model."""
     if is_call(item):
-        given = item.get("arguments") or item.get("input")
-        text = f"I called {item.get('name')}: {given}"
+        arguments = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {arguments}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
     return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
@@ -4305,7 +4324,9 @@ _FIELDS_WITH_A_MEANING = frozenset(
 """An item without one of them would say something else: it is left out whole."""
 _ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
 _MAX_KEYS = 6
+"""Names in the path of a field that a repair remembers."""
 _MAX_TYPE = 64
+"""Characters of an item's type, and of a field's name in a message."""
 
 
 class RequestRepair(ABC):
@@ -4319,7 +4340,7 @@ class RequestRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
 
     @abstractmethod
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4347,7 +4368,7 @@ class LeaveOutParameter(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
@@ -4364,7 +4385,8 @@ class LeaveOutParameter(RequestRepair):
         return _with_parameter(payload, self.path, None)
 
     def _is_about_another(self, value: object) -> bool:
-        return self.value_digest not in ("", json_digest(value))
+        """Say whether only another value was refused; without a digest all were."""
+        return bool(self.value_digest) and self.value_digest != json_digest(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -4376,7 +4398,7 @@ class ReplaceEffort(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4414,7 +4436,7 @@ class LeaveOutToolChoice(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4440,25 +4462,28 @@ class LeaveOutTool(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        left = [tool for tool in declared if json_digest(tool) != self.digest]
-        if len(left) == len(declared):
+        remaining = self._without_it(declared)
+        if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), left)
-        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
-        return _with_tools(changed, tools, choice)
+        choice = _remaining_choice(payload.get("tool_choice"), remaining)
+        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+
+    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+        return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return all(json_digest(tool) != self.digest for tool in tools)
+        return len(self._without_it(tools)) == len(tools)
 
 
 def _with_tools(
@@ -4486,8 +4511,10 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     allowed = choice.get("tools")
     if not isinstance(allowed, list):
         return choice if tool_name(choice) in names else None
-    chosen = [tool for tool in allowed if tool_name(tool) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
+    still_allowed = [tool for tool in allowed if tool_name(tool) in names]
+    if not still_allowed:
+        return "none"
+    return {**choice, "tools": still_allowed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -4499,7 +4526,7 @@ class LeaveOutField(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4538,7 +4565,7 @@ class LeaveOutStrict(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4575,7 +4602,7 @@ class LowerItems(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4592,7 +4619,7 @@ class MoveMessages(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The model's server does not accept text between a tool call and its result: "
             "moving the text after it."
@@ -4786,8 +4813,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    words = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+    codes = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
@@ -4819,6 +4846,7 @@ def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
 
 
 def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+    """Return the trial that sends less of the chat; first the one that keeps more."""
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
         if _is_worth_trying(repair, sent):
             return Trial(repair, error)
@@ -4845,9 +4873,9 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
-        if repair.allowed in [replaced.refused for replaced in earlier]:
-            return False
+        for earlier in sent.repairs:
+            if isinstance(earlier, ReplaceEffort) and earlier.refused == repair.allowed:
+                return False
     return repair.applies(sent)
 
 
@@ -4953,8 +4981,10 @@ def _without_item(
         yield Trial(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield Trial(SendAsText(name, noun))
-    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
-    if is_hosted(item) and left_out:  # a known type, so its name is short
+    has_left_out = any(
+        isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
+    )
+    if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
@@ -4978,6 +5008,7 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 
 
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for encrypted reasoning that the server's words are about."""
     has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
     if has_encrypted and _UNREADABLE.search(refusal.words):
         yield Trial(LeaveOutReasoning(refusal.sent.last_name))
@@ -6633,11 +6664,14 @@ def _strict_item(item: Item) -> Item:
 # --------------------------------------------------------------------------------------
 
 
+# Each `*+`, `++` and `{…}+` is possessive: it gives back nothing that it matched, so that
+# no text of a server makes a search slow.
+
 _TEXT_PIECE = r'[^"\\\x00-\x1f]*+'
 _TEXT_INSIDE = rf'{_TEXT_PIECE}(?:\\["\\/bfnrt]{_TEXT_PIECE})*+'
 """Between the quotation marks of a text in JSON."""
 _WHOLE_NUMBER = r'(?<!"delta":)(?:0|[1-9][0-9]{0,17}+)'
-"""Not of a delta, which is a text."""
+"""Of up to 18 digits; not of a delta, which is a text."""
 
 _VARYING = r'"(?:delta|sequence_number|obfuscation)":'
 """The names of what differs in a run."""
@@ -6654,7 +6688,9 @@ _FIRST_EVENT = (
     rf"(?:(?P<third>{_SHARED}{_VARYING}){_VALUE})?"
     rf"(?P<end>{_SHARED}\n\n)"
 )
+"""An event with one to three of the names of `_VARYING`; the groups hold the rest."""
 _NEXT_EVENT = (
+    # `(?(second)…)` matches only if the first event has a second value.
     r"event: (?P=name)\n"
     rf"data: \{{(?P=begin){_VALUE}"
     rf"(?(second)(?P=second){_VALUE})"
@@ -7426,6 +7462,7 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
+@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
@@ -7572,7 +7609,7 @@ class GrowingParts:
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
-        is_known = bool(unended)
+        had_deltas = bool(unended)
         own = [part] if part in unended else []
         matched, shown = self._match(own, text)
         if shown < len(text):
@@ -7585,7 +7622,7 @@ class GrowingParts:
             del self._deltas[other]
         unended.pop(part, None)
         self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
+        return self._rest(part, text, shown, had_deltas=had_deltas)
 
     def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
         """Take all parts of the finished item; return what is still to be shown."""
@@ -7608,18 +7645,21 @@ class GrowingParts:
         order. Those that this text accounts for are removed.
         """
         own = [part] if part in self._deltas else []
-        is_known = bool(own or strays)
+        had_deltas = bool(own or strays)
         matched, shown = self._match(chain(own, strays), text)
         for _ in matched[len(own) :]:
             strays.popleft()
         if strays and not own and not matched:
             strays.popleft()  # it contradicts this text, and belongs to no other
-        return self._rest(part, text, shown, is_known=is_known)
+        return self._rest(part, text, shown, had_deltas=had_deltas)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
     ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
+        """Return the first candidates whose deltas, joined, begin `text`.
+
+        Returns with them how many characters of `text` they account for.
+        """
         matched: list[TextPlace] = []
         shown = 0
         for candidate in candidates:
@@ -7634,13 +7674,15 @@ class GrowingParts:
         return matched, shown
 
     @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+    def _rest(
+        part: TextPlace, text: str, shown: int, *, had_deltas: bool
+    ) -> list[Rest]:
         """Return what is to be shown of a text of which `shown` characters are.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
+        contradicts_deltas = had_deltas and shown == 0
+        if contradicts_deltas or shown == len(text):
             return []
         return [(part, text[shown:])]
 
@@ -7708,8 +7750,14 @@ def new_ulid() -> str:
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    `_items` are the items as they were announced. A *position* is that of an item in
+    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
+    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
+    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
+    is not known yet, by its id, or by its `output_index` if the delta has none.
+    `_growing` is the text that the last delta belongs to, and the position of its item.
+    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
+    leave with, by those of the wire.
     """
 
     def __init__(
@@ -7752,7 +7800,9 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
+        if self.ending:
+            return self._take_reason(event)
+        return self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -7781,10 +7831,11 @@ class ResponseState:
         the other way round, and only the second one has the reason.
         """
         kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
+        match event:
+            case StreamError() if kind == "failed":
+                self._fail("failed", event.error)
+            case FinalResponse(status="failed") if kind == "error":
+                return self._finish(event)
         return []
 
     def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
@@ -7800,7 +7851,10 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
+        """Return the position of the item that an event is about, if it is known.
+
+        The module says how: by its ids, else by the `output_index`.
+        """
         for item_id in ids:
             position = self._ids.get(item_id)
             if position is not None and fits(self._items[position]):
@@ -7808,7 +7862,10 @@ class ResponseState:
         position = self._latest.get(index)
         if position is None or not fits(self._items[position]):
             return None
-        return position if position in self._open or not any(ids) else None
+        has_id = any(ids)
+        if has_id and position not in self._open:
+            return None
+        return position
 
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
@@ -7852,9 +7909,9 @@ class ResponseState:
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
-        text, position = self._growing
+        last_text, position = self._growing
         events: list[RunEvent] = []
-        if text != (index, kind, item_id):
+        if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None:
             if kind not in _OPENED_BY:
@@ -7939,21 +7996,20 @@ class ResponseState:
         """Yield the positions of the items of the final snapshot, if they are known."""
         positions = [self._find_item(_NOWHERE, item) for item in items]
         taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
+        unmatched: dict[str, deque[int]] = defaultdict(deque)
+        for known_position, known_item in enumerate(self._items):
             if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
+                unmatched[item_type(known_item)].append(known_position)
         for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
+            same_type = unmatched[item_type(item)]
+            if position is None and same_type:
+                yield same_type.popleft(), item
             else:
                 yield position, item
 
 
-_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
+"""The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
 
@@ -7986,7 +8042,8 @@ def _can_grow(item: Item, kind: str) -> bool:
     """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
+    text_field = kind_of(item).text
+    return text_field is not None and text_field[0] == kind
 
 
 def _ids(item: Item) -> list[str]:
@@ -9104,7 +9161,8 @@ async def container_file(
 
 
 _THOUGHT_SHARE = 0.02
-"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
+behind them must not wait."""
 
 
 def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
@@ -9139,7 +9197,12 @@ class Limits(NamedTuple):
 class Attempts:
     """The attempts at each response of a run: `request`, `response`, and the last `error`.
 
-    This is the provider of the Responses API (`loop/run.py`).
+    This is the provider of the Responses API (`loop/run.py`). `usages` are those of all
+    attempts of the run, `_call_ids` those of all its calls. For each response,
+    `_retries` and `_repaired` count its attempts, and `_thought` is the thought that is
+    on the page before anything else. For each attempt, `has_shown` says whether it
+    showed more than that, `_thinks` whether that thought is (also) its own, and `_held`
+    are its events that are not shown yet.
     """
 
     def __init__(
@@ -9171,10 +9234,10 @@ class Attempts:
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
+            status, wait = self._prepare_next_attempt()
+            if status is None or not self.deadlines.allow(wait):
                 break
-            yield note
+            yield status
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
@@ -9194,8 +9257,7 @@ class Attempts:
     async def _attempt(self) -> RunEvents:
         """Send the request once; yield what is shown of its answer.
 
-        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
-        part of it.
+        `error` then says why there is no answer, or only a part of it.
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
@@ -9310,13 +9372,17 @@ class Attempts:
             return _Background(self).events(payload)
         return _stream_response("/responses", payload, self)
 
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
+    def _prepare_next_attempt(self) -> tuple[Status | None, float]:
+        """Change the request if that may help.
+
+        Returns the status to show before the next attempt, None if there is none, and
+        the seconds to wait.
+        """
         failure = _retriable_failure(self.error, self.response)
         if failure is None or self.has_shown:
             return None, 0.0
-        is_open = self.request.background and not self.response.refusal
-        if is_open and _may_run(self.error):
+        is_unrefused_background = self.request.background and not self.response.refusal
+        if is_unrefused_background and _may_run_on_server(self.error):
             return None, 0.0
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
@@ -9326,9 +9392,9 @@ class Attempts:
             return None, 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repaired = self._repair(failure, is_last=wait is None)
-        if repaired or wait is None:
-            return repaired, 0.0
+        repair_status = self._repair(failure, is_last=wait is None)
+        if repair_status or wait is None:
+            return repair_status, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         sentence = f"{failure_status(failure)} Trying again in {seconds}."
@@ -9368,6 +9434,7 @@ _STANDARD_TIER = (
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _MAX_WAIT_FOR_ID = 60.0
+"""Seconds that a response which nobody reads any more has to name its id."""
 _FETCHING_REST = (
     "The connection to the model was lost: fetching the rest of the answer."
 )
@@ -9378,10 +9445,11 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_error` is that of the last request.
-    `_is_polling` says whether the next request is for the response itself, not for its
-    stream. `_is_cancelled` is set once, also for a response that does not exist any
-    more.
+    ended; both are -1 before the first. `_error` is that of the last request,
+    `_failures` counts the requests in a row that brought nothing new. `_resumable` says
+    whether the API may still resume the stream, `_is_polling` whether the next request
+    is for the response itself, not for its stream. `_is_cancelled` is set once, also for
+    a response that does not exist any more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -9525,6 +9593,7 @@ class _Background:
             wait = 0.0
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
+            # The API does not know the response (any more): there is nothing to cancel.
             self._is_cancelled = error is not None and error.status == 404
             raise ResponseLost
         return wait
@@ -9673,7 +9742,10 @@ def _whole_events(
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
+"""Statuses of a gateway in front of the API that got no answer in time.
+
+520 to 524 are Cloudflare's own.
+"""
 
 
 def _retriable_failure(
@@ -9689,7 +9761,9 @@ def _retriable_failure(
         return error.failure
     if state.ending:
         return None
-    return Failure() if state.event_count else MalformedEvent.failure
+    if state.event_count == 0:
+        return MalformedEvent.failure
+    return Failure()
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -9699,7 +9773,7 @@ def _is_visible(event: RunEvent) -> bool:
     return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
-def _may_run(error: ResponsesError | None) -> bool:
+def _may_run_on_server(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
     A background response whose id is unknown continues; sent again, it would be billed
@@ -9728,9 +9802,14 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 _MAX_DEPTH = 40
 """Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
+"""Characters, entries and steps that one check may read or take (`JsonBudget`).
+
+Arguments that need more are given to the tool as they are.
+"""
 _STEP = 20
 """The work of a comparison in addition to what it reads."""
+_MAX_SHOWN_CHOICES = 20
+_MAX_SHOWN_CHARACTERS = 60
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -9765,9 +9844,10 @@ class _SchemaCheck(NamedTuple):
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
         if isinstance(value, list | dict):
-            is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self.budget.left) if is_compared else 1
+            if "enum" in node or "const" in node:
+                # Each choice is compared with the whole value.
+                size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
@@ -9840,7 +9920,9 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_among(value, allowed):
-        words = _listed([_quote(choice) for choice in allowed[:21]])
+        # One more than is shown: the list then says that there are others.
+        first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
+        words = _listed([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
@@ -9863,12 +9945,23 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+    """Return words as a list with "or"; long ones and long lists end in dots."""
+    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    listed = " or ".join(shown)
+    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
+
+
+def _shortened(word: str) -> str:
+    if len(word) <= _MAX_SHOWN_CHARACTERS:
+        return word
+    return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
 def _quote(value: Any) -> str:
-    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+    """Return a value as a model reads it, with the beginning of a long text."""
+    if isinstance(value, str):
+        return repr(value[:_MAX_SHOWN_CHARACTERS])
+    return short_repr(value)
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -9889,15 +9982,15 @@ def check_arguments(
     """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
-    given = dict(arguments)
+    kept = dict(arguments)
     error = ""
     with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)
+        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        given = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(given, schema)
+        kept = _drop_nulls(arguments, schema, check, 0)
+        error = check.error(kept, schema)
     complaint = f"The argument {error}." if error else None
-    return given, complaint
+    return kept, complaint
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
@@ -9919,11 +10012,13 @@ def _drop_property_nulls(
     required: set[str] = set()
     for form in forms:
         required |= set(form.get("required") or ())
-    nulls = check._replace(errors={})
+    # With errors of its own: `known` is made here, and remembered errors hold only as
+    # long as the parts that they are about.
+    null_check = check._replace(errors={})
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and nulls.error(None, known[name]):
+        if may_be_dropped and null_check.error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
@@ -10001,8 +10096,11 @@ class Spending:
     """What a run has taken so far, compared with its budget.
 
     `usages` has one entry for each response; all earlier rounds together are the first
-    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
-    it was last taken. `parent` is the spending of the run that delegated this task.
+    one. `usage` is the sum without earlier rounds. `last_usage` is that of the last
+    response, `delegated_usage` that of tasks since it was last taken. `_parent` is the
+    spending of the run that delegated this task, `_stop` the end of a run that was
+    stopped. `_started_at` moves ahead by each pause: the time so far is what is between
+    it and now, in seconds of the event loop's clock.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -10114,8 +10212,9 @@ class Spending:
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
         """Return the limit that refuses the calls of a round, if any."""
-        is_last_of_many = number == self._budget.rounds > 1
-        if is_last_of_many or number > self._budget.rounds:
+        max_rounds = self._budget.rounds
+        is_last_of_many = number == max_rounds and max_rounds > 1
+        if is_last_of_many or number > max_rounds:
             return "rounds"
         return self._spent_limit()
 
@@ -10128,7 +10227,7 @@ class Spending:
         if self.seconds_left == 0:
             return "seconds"
         max_tokens = self._budget.tokens
-        if 0 < max_tokens <= self.total_usage.total:
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
             return "tokens"
         return None
 
@@ -10199,13 +10298,17 @@ class Approver:
     by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        """Return the strictest rule of a tool and of `via`, which passes the call on.
+
+        Of the rules that match `name` only the first counts, so that a rule for one
+        tool can allow what a later one for many denies.
+        """
         strictest = _first_match(self.rules, name) or self.default_rule
-        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_match(rest, other_name) or "auto"
+            other_rule = _first_match(unmatched, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
-        for pattern, possible_rule in rest:
+        for pattern, possible_rule in unmatched:
             if self.may_match(name, pattern):
                 strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
         return strictest
@@ -10461,7 +10564,8 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    One person is asked at a time. Meanwhile the time of the batch stops.
+    One question is put to the person at a time, under the lock `_asking`. Meanwhile the
+    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -10488,9 +10592,9 @@ class _Batch:
         if call.has_own_time:
             await asyncio.wait([task])
         while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
+            seconds_left = self._end - self._loop.time()
+            if seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
             elif self._asking.locked():
                 # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
@@ -10561,10 +10665,10 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    given, complaint = check_arguments(arguments, schema)
+    checked, complaint = check_arguments(arguments, schema)
     if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.call_kind(name))
+    return _ReadyCall(name, checked, tools.call_kind(name))
 
 
 def _arguments(call: Item) -> object:
@@ -10572,7 +10676,9 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return load_json(text) if isinstance(text, str) and text.strip() else {}
+    if not isinstance(text, str) or not text.strip():
+        return {}
+    return load_json(text)
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
@@ -10601,7 +10707,10 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 
 def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with the beginning and end of each long text, and a note."""
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A longer text keeps its beginning and its end, with a note between them.
+    """
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:
@@ -10658,6 +10767,8 @@ class RepairScope(NamedTuple):
 
 
 class _Entry(NamedTuple):
+    """A repair that requests of an account to a model need."""
+
     account: str
     model: str
     repair: Repair
@@ -10670,6 +10781,7 @@ class RepairMemory:
         """Start empty; `now` is a time in seconds that never goes back."""
         self._now = now
         self._ends: dict[str, dict[_Entry, float]] = {}
+        """Until when each entry is remembered, by user; the oldest entry comes first."""
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
@@ -10680,8 +10792,9 @@ class RepairMemory:
         repairs: dict[Repair, None] = {}
         for owner in owners:
             for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
+                is_same_account = entry.account == scope.account
+                is_same_model = entry.model == scope.model
+                if is_same_account and is_same_model and now < end:
                     repairs[entry.repair] = None
         return tuple(repairs)
 
@@ -10693,19 +10806,24 @@ class RepairMemory:
         `is_as_configured` says whether the request had only what its administrators
         set; it may cost a moment, and is called only if it matters.
         """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+        longest_name = max(len(name) for name in scope)
+        if not trial.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
             return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
+        may_be_for_all = (
+            trial.is_named and trial.helped_at_once and not trial.repair.is_about_chat
+        )
         if may_be_for_all and is_as_configured():
             self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
         elif scope.user:
             self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
 
     def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
+        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
     ) -> None:
+        """Remember a repair for a day; if it is known, the day begins again.
+
+        Of more than `max_entries` the oldest is forgotten.
+        """
         if owner not in self._ends and len(self._ends) >= MAX_USERS:
             self._forget_a_user()
         now = self._now()
@@ -10713,7 +10831,7 @@ class RepairMemory:
         remembered = self._ends.get(owner, {}).items()
         ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
-        if len(ends) >= most:
+        if len(ends) >= max_entries:
             oldest = next(iter(ends))
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
@@ -10757,7 +10875,8 @@ def _was_in_vain(trial: Trial, following: Trial) -> bool:
 class RunTrials:
     """The repairs on trial in a run.
 
-    `confirmed` holds those that helped, in their order, over all responses of the run.
+    `confirmed` holds those that helped, in their order, over all responses of the run;
+    `_open` those of a request that the server has not accepted yet.
     """
 
     def __init__(self) -> None:
@@ -10905,9 +11024,11 @@ class _Rounds:
     """The rounds of a run; each is a response and the outputs of its calls.
 
     `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
-    those of the whole run. `_held` are events of calls that wait for the judgment.
-    `_was_limited` says whether a limit has kept a call from being made.
+    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
+    allowed to call tools, and `_had_output` whether the run had items before it.
+    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
+    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
+    made.
     """
 
     def __init__(
@@ -11180,11 +11301,11 @@ class _Rounds:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self._inputs.append(response)
         if refusal is None:
+            self._inputs.append(response)
             self._add_item(response)
             return
-        response["reason"] = refusal
+        self._inputs.append({**response, "reason": refusal})
         call, output = refused_pair(request, refusal)
         yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
         yield ToolOutput(self._add_item(output), output, failed=True)
@@ -11243,11 +11364,16 @@ async def _remote_refusal(
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = toolset.approver
-    approver = replace(approver, default_rule=approver.remote_default(request))
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
+    if arguments is None:  # the person who decides sees what is not JSON as it is
+        arguments = {"arguments": text}
+    default_rule = toolset.approver.remote_default(request)
+    approver = replace(toolset.approver, default_rule=default_rule)
+    return await approver.refusal(
+        call_id=str(request.get("id")),
+        name=name,
+        arguments=arguments,
+        via=str(request.get("name")),
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -16257,6 +16383,7 @@ def announcement(call: Item) -> str:
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+"""The end of a text that may be the beginning of a tag."""
 
 
 class TextSpan(NamedTuple):
@@ -16267,7 +16394,12 @@ class TextSpan(NamedTuple):
 
 
 class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
+    """Splits a text that comes in pieces at its think tags.
+
+    `_is_thought` says whether the text stands inside a tag now. `_held` is the end of
+    the text so far that may be the beginning of a tag, `_previous` the one character
+    before it.
+    """
 
     def __init__(self) -> None:
         """Begin outside of any tag."""
@@ -16299,19 +16431,12 @@ class ThinkTagParser:
 
 def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
     """Return spans without empty ones; neighbors of one kind are one."""
-    kinds: list[bool] = []
-    texts: list[list[str]] = []
-    for span in spans:
-        if not span.text:
-            continue
-        if not kinds or kinds[-1] != span.is_thought:
-            kinds.append(span.is_thought)
-            texts.append([])
-        texts[-1].append(span.text)
-    return [
-        TextSpan(kind, "".join(pieces))
-        for kind, pieces in zip(kinds, texts, strict=True)
-    ]
+    with_text = [span for span in spans if span.text]
+    joined: list[TextSpan] = []
+    for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
+        text = "".join(span.text for span in neighbors)
+        joined.append(TextSpan(is_thought, text))
+    return joined
 
 
 def parse_spans(text: str) -> list[TextSpan]:
@@ -16349,19 +16474,25 @@ def answer_text(text: str) -> str:
 class _MessageParts:
     """Shows a message as thoughts and answer texts.
 
-    Text that is held back waits for `release` or `become_thought`.
+    Text that is held back waits for `release` or `become_thought`. While `is_held`,
+    `_held` has the spans that wait; `_parts` are those on the page.
     """
 
     def __init__(
-        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
+        self,
+        item: Item,
+        new_index: Callable[[], int],
+        *,
+        shows_thoughts: bool,
+        is_thought: bool,
     ) -> None:
-        """Take the message as it begins; with `emits` thoughts are shown."""
+        """Take the message as it begins; `is_thought` says that all of it is one."""
         self.is_thought = is_thought
         self.is_held = False
         self.is_commentary = is_commentary(item)
         self._item = item
         self._new_index = new_index
-        self._shows_thoughts = emits
+        self._shows_thoughts = shows_thoughts
         self._parser = ThinkTagParser()
         self._held: list[TextSpan] = []
         self._parts: list[ShownPart] = []
@@ -16467,15 +16598,21 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
+    """Shows one run, over all its rounds, under its own indexes.
 
-    def __init__(self, *, emits: bool) -> None:
-        """With `emits` thoughts are shown."""
-        self._shows_thoughts = emits
+    `_indexes` are those that other items have here, by those of the run. Of the current
+    round, `_may_call` says whether the model may call tools, `_has_called` whether it
+    has, and `_has_thought` whether it brought reasoning; `_messages` are those of the
+    round by their indexes in the run.
+    """
+
+    def __init__(self, *, shows_thoughts: bool) -> None:
+        """Start before the first round."""
+        self._shows_thoughts = shows_thoughts
         self._may_call = False
         self._has_called = False
         self._has_thought = False
-        self._next = 0
+        self._next_index = 0
         self._indexes: dict[int, int] = {}
         self._messages: dict[int, _MessageParts] = {}
 
@@ -16517,15 +16654,17 @@ class ThoughtFilter:
 
     def _start_message(self, item: Item) -> _MessageParts:
         """Return a message that begins, by the table of this module."""
-        shows_thoughts = self._shows_thoughts
-        comments = is_commentary(item)
-        is_thought = self._has_called or (shows_thoughts and comments)
+        is_comment = is_commentary(item)
+        is_shown_comment = self._shows_thoughts and is_comment
         message = _MessageParts(
-            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
+            item,
+            self._new_index,
+            shows_thoughts=self._shows_thoughts,
+            is_thought=self._has_called or is_shown_comment,
         )
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        if not (shows_thoughts or is_thought):
-            message.is_held = may_end_in_call or comments
+        if not self._shows_thoughts and not self._has_called:
+            message.is_held = may_end_in_call or is_comment
         return message
 
     def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
@@ -16563,17 +16702,19 @@ class ThoughtFilter:
         messages = list(self._messages.values())
         has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
+            is_step = self._has_called or (message.is_commentary and has_answer)
             if not message.is_held:
                 yield from message.close()
-            elif not (self._has_called or (message.is_commentary and has_answer)):
+            elif not is_step:
                 yield from message.release()
-        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+        lacks_answer = not (self._has_called or has_answer)
+        if self._shows_thoughts and messages and lacks_answer:
             yield from messages[-1].repeat_as_answer()
 
     def _new_index(self) -> int:
         """Return a free index."""
-        index = self._next
-        self._next += 1
+        index = self._next_index
+        self._next_index += 1
         return index
 
 
@@ -20413,8 +20554,9 @@ class HostToolNames:
         for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
             if character == "_" and name[:index] in tool_ids:
                 prefix = name[: index + 1]
-                rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
-                names += [rest, prefix + rest]  # the own name may begin like the id
+                own_name = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+                # The own name may itself begin like the id.
+                names += [own_name, prefix + own_name]
         longer_names = [f"{tool_id}_{name}" for tool_id in sorted(self.toolkit_ids)]
         return names + longer_names
 
@@ -20423,12 +20565,11 @@ class HostToolNames:
 
         It may match the whole name, or the tool's own name on its server.
         """
-        cut = _CUT_NAME.fullmatch(name)
-        if cut is None or name in self.own_tools:
+        cut_name = _CUT_NAME.fullmatch(name)
+        if cut_name is None or name in self.own_tools:
             return False
-        beginning, digest = cut.groups()
         return any(
-            _may_match_on_server(beginning, digest, f"{mcp_id}_", pattern)
+            _may_match_on_server(cut_name[1], cut_name[2], f"{mcp_id}_", pattern)
             for mcp_id in self.mcp_ids
         )
 
@@ -20436,23 +20577,29 @@ class HostToolNames:
 def _may_match_on_server(
     beginning: str, digest: str, prefix: str, pattern: str
 ) -> bool:
-    """Say whether a pattern may match a cut name that begins with a server's prefix."""
+    """Say whether a pattern may match a cut name that begins with a server's prefix.
+
+    `digest` is the beginning of the SHA-256 of the whole name: it tells whether a
+    pattern without wildcards is that name, or the tool's own name on the server.
+    """
     if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
         return False
     if _WILDCARDS.isdisjoint(pattern):
-        wholes = (pattern, prefix + pattern)
-        return any(hex_digest(whole).startswith(digest) for whole in wholes)
+        whole_names = (pattern, prefix + pattern)
+        return any(hex_digest(name).startswith(digest) for name in whole_names)
     own_beginning = beginning[len(prefix) :]
-    return any(_may_continue(known, pattern) for known in (beginning, own_beginning))
+    return _may_continue(beginning, pattern) or _may_continue(own_beginning, pattern)
 
 
 def _may_continue(beginning: str, pattern: str) -> bool:
     """Say whether a pattern matches any text that begins like this.
 
-    Some part of the pattern then matches the beginning, and the rest what follows.
+    The beginning of the pattern then matches the beginning of the text, and the rest of
+    the pattern what follows. Where the pattern is divided is not known, so all places
+    are tried.
     """
-    parts = (pattern[:end] for end in range(len(pattern) + 1))
-    return any(fnmatchcase(beginning, part) for part in parts)
+    pattern_beginnings = [pattern[:end] for end in range(len(pattern) + 1)]
+    return any(fnmatchcase(beginning, part) for part in pattern_beginnings)
 
 
 # --------------------------------------------------------------------------------------
@@ -22653,7 +22800,7 @@ def usable_settings(valves: Valves) -> ValveSettings:
     secrets = _changed_secrets(valves, allowed)
     inactive = list(disabled)
     for name, secret in secrets.items():
-        if UNREADABLE_SECRET in secret:
+        if UNREADABLE_SECRET in secret:  # of the headers it may be one value
             inactive.append(name)
     sandbox = settings.sandbox
     if sandbox.wheels.strip() and _WHEELS not in allowed:
@@ -22678,7 +22825,10 @@ def _allowed_entries() -> Sequence[str]:
 
 
 def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
-    """Return the valves that would reach what is not allowed, without effect."""
+    """Return the valves that would reach what is not allowed, by name.
+
+    Each has the value that takes its effect away.
+    """
     disabled: dict[str, Any] = {}
     if not valves.VERIFY_SSL and "VERIFY_SSL" not in allowed:
         disabled["VERIFY_SSL"] = True
@@ -22694,7 +22844,7 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
 
 
 def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
-    """Return the secrets whose references are not used as they are stored."""
+    """Return the secrets that are not used as they are stored, by the valve's name."""
     changed: dict[str, str] = {}
     for name in _SECRETS:
         secret = _usable_secret(getattr(valves, name), name, allowed)
@@ -22709,20 +22859,21 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
 
 
 def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
-    """Return a secret, or what cannot be read in place of a reference.
+    """Return a secret, or `UNREADABLE_SECRET` in place of a reference that is not allowed.
 
     The path of a file is used as it is compared, so that no `..` leads elsewhere.
     """
-    kind, _, named = stored.strip().partition(":")
-    named = named.strip()
+    kind, _, target = stored.strip().partition(":")
+    target = target.strip()
     if kind == "file":
-        named = os.path.normpath(named)
+        target = os.path.normpath(target)
     elif kind != "env":
         return stored
-    reference = f"{kind}:{named}"
+    reference = f"{kind}:{target}"
     patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
-    is_allowed = any(fnmatchcase(reference, pattern) for pattern in patterns)
-    return reference if is_allowed else UNREADABLE_SECRET
+    if any(fnmatchcase(reference, pattern) for pattern in patterns):
+        return reference
+    return UNREADABLE_SECRET
 
 
 def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
@@ -22742,9 +22893,9 @@ def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
     parts = url_parts(address)
     if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
         return False
-    host = f".{parts.hostname}"
-    is_openais = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
-    if is_openais and valve == "BASE_URL":
+    host = f".{parts.hostname}"  # with a dot, so that `notapi.openai.com` is another
+    is_openai = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
+    if is_openai and valve == "BASE_URL":
         return True
     path = normpath(unquote(parts.path or "/"))
     origin = f"{parts.scheme}://{parts.netloc.lower()}"
@@ -23135,7 +23286,7 @@ class HostRenderer:
         """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
-        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
         self._origin = origin
         self._sign = sign
         self._round_start = 0
@@ -23254,7 +23405,7 @@ class ClientRenderer:
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
-        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None

@@ -902,6 +902,7 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
+@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)

@@ -3536,7 +3536,8 @@ class OwnTexts:
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
 
-        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        A longer path than those of the API makes no pattern, because `re` keeps the
+        last 512 patterns in memory.
         """
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
@@ -3582,7 +3583,11 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _open_quote(words: str) -> str:
-    """Return words without their last sign, which a server may put behind a quote."""
+    """Return words without their last character, which may be the server's own.
+
+    A server may quote a text and then close the quotation, so the closing mark is not
+    searched in the request.
+    """
     return words[:-1]
 
 
@@ -3597,10 +3602,13 @@ class SentRequest(NamedTuple):
     """What was sent, and what it was made of."""
 
     payload: dict[str, Any]
+    """The body that was sent."""
     items: Sequence[NamedItem]
+    """The items of its input, with their names."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
+    """What was done to that body (`request_repairs.Repair`), in this order."""
 
     @property
     def last_name(self) -> str:
@@ -3729,7 +3737,7 @@ class Refusal:
         functions = self._names(_FUNCTION_IN_WORDS)
         kinds = self._names(_HOSTED_TOOL_IN_WORDS)
         labels = self._names(_SERVER_IN_WORDS)
-        stores = set(_VECTOR_STORE.findall(self.words))
+        named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
             kinds.add(str(self.error.type).removesuffix("_user_error"))
@@ -3739,8 +3747,9 @@ class Refusal:
             if kind in ("function", "custom"):
                 is_named = tool.get("name") in functions
             elif kind == "file_search":
-                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
-                is_named = is_named or bool(stores & used)
+                store_ids = as_list(tool.get("vector_store_ids"))
+                own_stores = {str(store_id) for store_id in store_ids}
+                is_named = is_named or bool(named_stores & own_stores)
             if is_named:
                 yield tool
 
@@ -3816,7 +3825,7 @@ class ChatRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
 
     @abstractmethod
     def stored(self) -> list[str]:
@@ -3837,8 +3846,9 @@ class ChatRepair(ABC):
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
         items = sent.asked["input"]
-        with_it = name_items(items, [*sent.repairs, self])
-        return with_it != name_items(items, sent.repairs)
+        sent_before = name_items(items, sent.repairs)
+        sent_with_this = name_items(items, [*sent.repairs, self])
+        return sent_with_this != sent_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -3855,7 +3865,7 @@ class LeaveOutItem(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
@@ -3879,7 +3889,7 @@ class SendAsText(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.had_media:
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
@@ -3902,7 +3912,7 @@ class LeaveOutKind(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.kind == "code_interpreter_call":
             return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
@@ -3933,7 +3943,7 @@ class LeaveOutReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The server could not read earlier reasoning in this chat: answering "
             "without it."
@@ -3961,7 +3971,7 @@ class PlainItems(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
@@ -3990,7 +4000,7 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
@@ -4019,7 +4029,7 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
@@ -4059,6 +4069,7 @@ _BY_NAME = {
 
 
 def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    """Return the repair of a stored form, None for anything else."""
     if not all(isinstance(word, str) for word in row):
         return None
     match row:
@@ -4109,9 +4120,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    sent = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
+    changed = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
+    return [row for row in changed if id(row.item) in in_pairs]
 
 
 def _apply_changes(
@@ -4140,6 +4151,7 @@ def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
 def _join_changes(
     rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
 ) -> _JoinedChanges:
+    """Return what `repairs` do together; leaving an item out wins (`_apply_changes`)."""
     left_out: set[str] = set()
     plain: set[str] = set()
     for repair in repairs:
@@ -4149,14 +4161,18 @@ def _join_changes(
                 left_out.add(row.name)
             elif change == "plain":
                 plain.add(row.name)
-    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
-    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+    calls_as_words: set[object] = set()
+    for row in rows:
+        if row.name in left_out and is_paired(row.item):
+            calls_as_words.add(row.item.get("call_id"))
+    return _JoinedChanges(left_out, plain, calls_as_words)
 
 
 def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
-    """Return the rows up to the one with a name, itself included.
+    """Return the rows up to the one with `last_name`, itself included.
 
-    Without a name these are all, with one that no row has none.
+    An empty name means all rows. If no row has the name, none is returned: the item is
+    not in the chat any more.
     """
     if not last_name:
         return rows
@@ -4176,15 +4192,18 @@ def _has_plain_form(item: Item) -> bool:
 
 
 def is_from_people(item: Item) -> bool:
-    """Say whether a person or the administrator wrote `item`, which always stays."""
+    """Say whether a person or the administrator wrote `item`, which always stays.
+
+    Items without a role, such as calls, are the model's or its tools'.
+    """
     return bool(item.get("role", "assistant") != "assistant")
 
 
 def _words_of_pair(item: Item) -> Item:
     """Return a call or an output as words of the model."""
     if is_call(item):
-        given = item.get("arguments") or item.get("input")
-        text = f"I called {item.get('name')}: {given}"
+        arguments = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {arguments}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
     return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
@@ -4297,7 +4316,9 @@ _FIELDS_WITH_A_MEANING = frozenset(
 """An item without one of them would say something else: it is left out whole."""
 _ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
 _MAX_KEYS = 6
+"""Names in the path of a field that a repair remembers."""
 _MAX_TYPE = 64
+"""Characters of an item's type, and of a field's name in a message."""
 
 
 class RequestRepair(ABC):
@@ -4311,7 +4332,7 @@ class RequestRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
 
     @abstractmethod
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4339,7 +4360,7 @@ class LeaveOutParameter(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
@@ -4356,7 +4377,8 @@ class LeaveOutParameter(RequestRepair):
         return _with_parameter(payload, self.path, None)
 
     def _is_about_another(self, value: object) -> bool:
-        return self.value_digest not in ("", json_digest(value))
+        """Say whether only another value was refused; without a digest all were."""
+        return bool(self.value_digest) and self.value_digest != json_digest(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -4368,7 +4390,7 @@ class ReplaceEffort(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4406,7 +4428,7 @@ class LeaveOutToolChoice(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4432,25 +4454,28 @@ class LeaveOutTool(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        left = [tool for tool in declared if json_digest(tool) != self.digest]
-        if len(left) == len(declared):
+        remaining = self._without_it(declared)
+        if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), left)
-        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
-        return _with_tools(changed, tools, choice)
+        choice = _remaining_choice(payload.get("tool_choice"), remaining)
+        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+
+    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+        return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return all(json_digest(tool) != self.digest for tool in tools)
+        return len(self._without_it(tools)) == len(tools)
 
 
 def _with_tools(
@@ -4478,8 +4503,10 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     allowed = choice.get("tools")
     if not isinstance(allowed, list):
         return choice if tool_name(choice) in names else None
-    chosen = [tool for tool in allowed if tool_name(tool) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
+    still_allowed = [tool for tool in allowed if tool_name(tool) in names]
+    if not still_allowed:
+        return "none"
+    return {**choice, "tools": still_allowed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -4491,7 +4518,7 @@ class LeaveOutField(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4530,7 +4557,7 @@ class LeaveOutStrict(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4567,7 +4594,7 @@ class LowerItems(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -4584,7 +4611,7 @@ class MoveMessages(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The model's server does not accept text between a tool call and its result: "
             "moving the text after it."
@@ -4778,8 +4805,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    words = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+    codes = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
@@ -4811,6 +4838,7 @@ def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
 
 
 def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+    """Return the trial that sends less of the chat; first the one that keeps more."""
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
         if _is_worth_trying(repair, sent):
             return Trial(repair, error)
@@ -4837,9 +4865,9 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
-        if repair.allowed in [replaced.refused for replaced in earlier]:
-            return False
+        for earlier in sent.repairs:
+            if isinstance(earlier, ReplaceEffort) and earlier.refused == repair.allowed:
+                return False
     return repair.applies(sent)
 
 
@@ -4945,8 +4973,10 @@ def _without_item(
         yield Trial(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield Trial(SendAsText(name, noun))
-    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
-    if is_hosted(item) and left_out:  # a known type, so its name is short
+    has_left_out = any(
+        isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
+    )
+    if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
@@ -4970,6 +5000,7 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 
 
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for encrypted reasoning that the server's words are about."""
     has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
     if has_encrypted and _UNREADABLE.search(refusal.words):
         yield Trial(LeaveOutReasoning(refusal.sent.last_name))
@@ -6625,11 +6656,14 @@ def _strict_item(item: Item) -> Item:
 # --------------------------------------------------------------------------------------
 
 
+# Each `*+`, `++` and `{…}+` is possessive: it gives back nothing that it matched, so that
+# no text of a server makes a search slow.
+
 _TEXT_PIECE = r'[^"\\\x00-\x1f]*+'
 _TEXT_INSIDE = rf'{_TEXT_PIECE}(?:\\["\\/bfnrt]{_TEXT_PIECE})*+'
 """Between the quotation marks of a text in JSON."""
 _WHOLE_NUMBER = r'(?<!"delta":)(?:0|[1-9][0-9]{0,17}+)'
-"""Not of a delta, which is a text."""
+"""Of up to 18 digits; not of a delta, which is a text."""
 
 _VARYING = r'"(?:delta|sequence_number|obfuscation)":'
 """The names of what differs in a run."""
@@ -6646,7 +6680,9 @@ _FIRST_EVENT = (
     rf"(?:(?P<third>{_SHARED}{_VARYING}){_VALUE})?"
     rf"(?P<end>{_SHARED}\n\n)"
 )
+"""An event with one to three of the names of `_VARYING`; the groups hold the rest."""
 _NEXT_EVENT = (
+    # `(?(second)…)` matches only if the first event has a second value.
     r"event: (?P=name)\n"
     rf"data: \{{(?P=begin){_VALUE}"
     rf"(?(second)(?P=second){_VALUE})"
@@ -7445,6 +7481,7 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
+@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
@@ -8492,6 +8529,8 @@ class RepairScope(NamedTuple):
 
 
 class _Entry(NamedTuple):
+    """A repair that requests of an account to a model need."""
+
     account: str
     model: str
     repair: Repair
@@ -8504,6 +8543,7 @@ class RepairMemory:
         """Start empty; `now` is a time in seconds that never goes back."""
         self._now = now
         self._ends: dict[str, dict[_Entry, float]] = {}
+        """Until when each entry is remembered, by user; the oldest entry comes first."""
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
@@ -8514,8 +8554,9 @@ class RepairMemory:
         repairs: dict[Repair, None] = {}
         for owner in owners:
             for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
+                is_same_account = entry.account == scope.account
+                is_same_model = entry.model == scope.model
+                if is_same_account and is_same_model and now < end:
                     repairs[entry.repair] = None
         return tuple(repairs)
 
@@ -8527,19 +8568,24 @@ class RepairMemory:
         `is_as_configured` says whether the request had only what its administrators
         set; it may cost a moment, and is called only if it matters.
         """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+        longest_name = max(len(name) for name in scope)
+        if not trial.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
             return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
+        may_be_for_all = (
+            trial.is_named and trial.helped_at_once and not trial.repair.is_about_chat
+        )
         if may_be_for_all and is_as_configured():
             self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
         elif scope.user:
             self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
 
     def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
+        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
     ) -> None:
+        """Remember a repair for a day; if it is known, the day begins again.
+
+        Of more than `max_entries` the oldest is forgotten.
+        """
         if owner not in self._ends and len(self._ends) >= MAX_USERS:
             self._forget_a_user()
         now = self._now()
@@ -8547,7 +8593,7 @@ class RepairMemory:
         remembered = self._ends.get(owner, {}).items()
         ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
-        if len(ends) >= most:
+        if len(ends) >= max_entries:
             oldest = next(iter(ends))
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
@@ -8897,7 +8943,7 @@ class GrowingParts:
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
-        is_known = bool(unended)
+        had_deltas = bool(unended)
         own = [part] if part in unended else []
         matched, shown = self._match(own, text)
         if shown < len(text):
@@ -8910,7 +8956,7 @@ class GrowingParts:
             del self._deltas[other]
         unended.pop(part, None)
         self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
+        return self._rest(part, text, shown, had_deltas=had_deltas)
 
     def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
         """Take all parts of the finished item; return what is still to be shown."""
@@ -8933,18 +8979,21 @@ class GrowingParts:
         order. Those that this text accounts for are removed.
         """
         own = [part] if part in self._deltas else []
-        is_known = bool(own or strays)
+        had_deltas = bool(own or strays)
         matched, shown = self._match(chain(own, strays), text)
         for _ in matched[len(own) :]:
             strays.popleft()
         if strays and not own and not matched:
             strays.popleft()  # it contradicts this text, and belongs to no other
-        return self._rest(part, text, shown, is_known=is_known)
+        return self._rest(part, text, shown, had_deltas=had_deltas)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
     ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
+        """Return the first candidates whose deltas, joined, begin `text`.
+
+        Returns with them how many characters of `text` they account for.
+        """
         matched: list[TextPlace] = []
         shown = 0
         for candidate in candidates:
@@ -8959,13 +9008,15 @@ class GrowingParts:
         return matched, shown
 
     @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+    def _rest(
+        part: TextPlace, text: str, shown: int, *, had_deltas: bool
+    ) -> list[Rest]:
         """Return what is to be shown of a text of which `shown` characters are.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
+        contradicts_deltas = had_deltas and shown == 0
+        if contradicts_deltas or shown == len(text):
             return []
         return [(part, text[shown:])]
 
@@ -9006,8 +9057,14 @@ class GrowingParts:
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    `_items` are the items as they were announced. A *position* is that of an item in
+    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
+    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
+    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
+    is not known yet, by its id, or by its `output_index` if the delta has none.
+    `_growing` is the text that the last delta belongs to, and the position of its item.
+    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
+    leave with, by those of the wire.
     """
 
     def __init__(
@@ -9050,7 +9107,9 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
+        if self.ending:
+            return self._take_reason(event)
+        return self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -9079,10 +9138,11 @@ class ResponseState:
         the other way round, and only the second one has the reason.
         """
         kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
+        match event:
+            case StreamError() if kind == "failed":
+                self._fail("failed", event.error)
+            case FinalResponse(status="failed") if kind == "error":
+                return self._finish(event)
         return []
 
     def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
@@ -9098,7 +9158,10 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
+        """Return the position of the item that an event is about, if it is known.
+
+        The module says how: by its ids, else by the `output_index`.
+        """
         for item_id in ids:
             position = self._ids.get(item_id)
             if position is not None and fits(self._items[position]):
@@ -9106,7 +9169,10 @@ class ResponseState:
         position = self._latest.get(index)
         if position is None or not fits(self._items[position]):
             return None
-        return position if position in self._open or not any(ids) else None
+        has_id = any(ids)
+        if has_id and position not in self._open:
+            return None
+        return position
 
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
@@ -9150,9 +9216,9 @@ class ResponseState:
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
-        text, position = self._growing
+        last_text, position = self._growing
         events: list[RunEvent] = []
-        if text != (index, kind, item_id):
+        if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None:
             if kind not in _OPENED_BY:
@@ -9237,21 +9303,20 @@ class ResponseState:
         """Yield the positions of the items of the final snapshot, if they are known."""
         positions = [self._find_item(_NOWHERE, item) for item in items]
         taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
+        unmatched: dict[str, deque[int]] = defaultdict(deque)
+        for known_position, known_item in enumerate(self._items):
             if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
+                unmatched[item_type(known_item)].append(known_position)
         for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
+            same_type = unmatched[item_type(item)]
+            if position is None and same_type:
+                yield same_type.popleft(), item
             else:
                 yield position, item
 
 
-_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
+"""The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
 
@@ -9284,7 +9349,8 @@ def _can_grow(item: Item, kind: str) -> bool:
     """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
+    text_field = kind_of(item).text
+    return text_field is not None and text_field[0] == kind
 
 
 def _ids(item: Item) -> list[str]:
@@ -9337,7 +9403,8 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 
 
 _THOUGHT_SHARE = 0.02
-"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
+behind them must not wait."""
 
 
 def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
@@ -9372,7 +9439,12 @@ class Limits(NamedTuple):
 class Attempts:
     """The attempts at each response of a run: `request`, `response`, and the last `error`.
 
-    This is the provider of the Responses API (`loop/run.py`).
+    This is the provider of the Responses API (`loop/run.py`). `usages` are those of all
+    attempts of the run, `_call_ids` those of all its calls. For each response,
+    `_retries` and `_repaired` count its attempts, and `_thought` is the thought that is
+    on the page before anything else. For each attempt, `has_shown` says whether it
+    showed more than that, `_thinks` whether that thought is (also) its own, and `_held`
+    are its events that are not shown yet.
     """
 
     def __init__(
@@ -9404,10 +9476,10 @@ class Attempts:
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
+            status, wait = self._prepare_next_attempt()
+            if status is None or not self.deadlines.allow(wait):
                 break
-            yield note
+            yield status
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
@@ -9427,8 +9499,7 @@ class Attempts:
     async def _attempt(self) -> RunEvents:
         """Send the request once; yield what is shown of its answer.
 
-        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
-        part of it.
+        `error` then says why there is no answer, or only a part of it.
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
@@ -9543,13 +9614,17 @@ class Attempts:
             return _Background(self).events(payload)
         return _stream_response("/responses", payload, self)
 
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
+    def _prepare_next_attempt(self) -> tuple[Status | None, float]:
+        """Change the request if that may help.
+
+        Returns the status to show before the next attempt, None if there is none, and
+        the seconds to wait.
+        """
         failure = _retriable_failure(self.error, self.response)
         if failure is None or self.has_shown:
             return None, 0.0
-        is_open = self.request.background and not self.response.refusal
-        if is_open and _may_run(self.error):
+        is_unrefused_background = self.request.background and not self.response.refusal
+        if is_unrefused_background and _may_run_on_server(self.error):
             return None, 0.0
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
@@ -9559,9 +9634,9 @@ class Attempts:
             return None, 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repaired = self._repair(failure, is_last=wait is None)
-        if repaired or wait is None:
-            return repaired, 0.0
+        repair_status = self._repair(failure, is_last=wait is None)
+        if repair_status or wait is None:
+            return repair_status, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         sentence = f"{failure_status(failure)} Trying again in {seconds}."
@@ -9601,6 +9676,7 @@ _STANDARD_TIER = (
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _MAX_WAIT_FOR_ID = 60.0
+"""Seconds that a response which nobody reads any more has to name its id."""
 _FETCHING_REST = (
     "The connection to the model was lost: fetching the rest of the answer."
 )
@@ -9611,10 +9687,11 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_error` is that of the last request.
-    `_is_polling` says whether the next request is for the response itself, not for its
-    stream. `_is_cancelled` is set once, also for a response that does not exist any
-    more.
+    ended; both are -1 before the first. `_error` is that of the last request,
+    `_failures` counts the requests in a row that brought nothing new. `_resumable` says
+    whether the API may still resume the stream, `_is_polling` whether the next request
+    is for the response itself, not for its stream. `_is_cancelled` is set once, also for
+    a response that does not exist any more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -9758,6 +9835,7 @@ class _Background:
             wait = 0.0
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
+            # The API does not know the response (any more): there is nothing to cancel.
             self._is_cancelled = error is not None and error.status == 404
             raise ResponseLost
         return wait
@@ -9906,7 +9984,10 @@ def _whole_events(
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
+"""Statuses of a gateway in front of the API that got no answer in time.
+
+520 to 524 are Cloudflare's own.
+"""
 
 
 def _retriable_failure(
@@ -9922,7 +10003,9 @@ def _retriable_failure(
         return error.failure
     if state.ending:
         return None
-    return Failure() if state.event_count else MalformedEvent.failure
+    if state.event_count == 0:
+        return MalformedEvent.failure
+    return Failure()
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -9932,7 +10015,7 @@ def _is_visible(event: RunEvent) -> bool:
     return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
-def _may_run(error: ResponsesError | None) -> bool:
+def _may_run_on_server(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
     A background response whose id is unknown continues; sent again, it would be billed
@@ -9961,9 +10044,14 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 _MAX_DEPTH = 40
 """Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
+"""Characters, entries and steps that one check may read or take (`JsonBudget`).
+
+Arguments that need more are given to the tool as they are.
+"""
 _STEP = 20
 """The work of a comparison in addition to what it reads."""
+_MAX_SHOWN_CHOICES = 20
+_MAX_SHOWN_CHARACTERS = 60
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -9998,9 +10086,10 @@ class _SchemaCheck(NamedTuple):
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
         if isinstance(value, list | dict):
-            is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self.budget.left) if is_compared else 1
+            if "enum" in node or "const" in node:
+                # Each choice is compared with the whole value.
+                size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
@@ -10073,7 +10162,9 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_among(value, allowed):
-        words = _listed([_quote(choice) for choice in allowed[:21]])
+        # One more than is shown: the list then says that there are others.
+        first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
+        words = _listed([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
@@ -10096,12 +10187,23 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+    """Return words as a list with "or"; long ones and long lists end in dots."""
+    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    listed = " or ".join(shown)
+    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
+
+
+def _shortened(word: str) -> str:
+    if len(word) <= _MAX_SHOWN_CHARACTERS:
+        return word
+    return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
 def _quote(value: Any) -> str:
-    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+    """Return a value as a model reads it, with the beginning of a long text."""
+    if isinstance(value, str):
+        return repr(value[:_MAX_SHOWN_CHARACTERS])
+    return short_repr(value)
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -10122,15 +10224,15 @@ def check_arguments(
     """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
-    given = dict(arguments)
+    kept = dict(arguments)
     error = ""
     with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)
+        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        given = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(given, schema)
+        kept = _drop_nulls(arguments, schema, check, 0)
+        error = check.error(kept, schema)
     complaint = f"The argument {error}." if error else None
-    return given, complaint
+    return kept, complaint
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
@@ -10152,11 +10254,13 @@ def _drop_property_nulls(
     required: set[str] = set()
     for form in forms:
         required |= set(form.get("required") or ())
-    nulls = check._replace(errors={})
+    # With errors of its own: `known` is made here, and remembered errors hold only as
+    # long as the parts that they are about.
+    null_check = check._replace(errors={})
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and nulls.error(None, known[name]):
+        if may_be_dropped and null_check.error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
@@ -10234,8 +10338,11 @@ class Spending:
     """What a run has taken so far, compared with its budget.
 
     `usages` has one entry for each response; all earlier rounds together are the first
-    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
-    it was last taken. `parent` is the spending of the run that delegated this task.
+    one. `usage` is the sum without earlier rounds. `last_usage` is that of the last
+    response, `delegated_usage` that of tasks since it was last taken. `_parent` is the
+    spending of the run that delegated this task, `_stop` the end of a run that was
+    stopped. `_started_at` moves ahead by each pause: the time so far is what is between
+    it and now, in seconds of the event loop's clock.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -10347,8 +10454,9 @@ class Spending:
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
         """Return the limit that refuses the calls of a round, if any."""
-        is_last_of_many = number == self._budget.rounds > 1
-        if is_last_of_many or number > self._budget.rounds:
+        max_rounds = self._budget.rounds
+        is_last_of_many = number == max_rounds and max_rounds > 1
+        if is_last_of_many or number > max_rounds:
             return "rounds"
         return self._spent_limit()
 
@@ -10361,7 +10469,7 @@ class Spending:
         if self.seconds_left == 0:
             return "seconds"
         max_tokens = self._budget.tokens
-        if 0 < max_tokens <= self.total_usage.total:
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
             return "tokens"
         return None
 
@@ -10432,13 +10540,17 @@ class Approver:
     by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        """Return the strictest rule of a tool and of `via`, which passes the call on.
+
+        Of the rules that match `name` only the first counts, so that a rule for one
+        tool can allow what a later one for many denies.
+        """
         strictest = _first_match(self.rules, name) or self.default_rule
-        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_match(rest, other_name) or "auto"
+            other_rule = _first_match(unmatched, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
-        for pattern, possible_rule in rest:
+        for pattern, possible_rule in unmatched:
             if self.may_match(name, pattern):
                 strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
         return strictest
@@ -10694,7 +10806,8 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    One person is asked at a time. Meanwhile the time of the batch stops.
+    One question is put to the person at a time, under the lock `_asking`. Meanwhile the
+    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -10721,9 +10834,9 @@ class _Batch:
         if call.has_own_time:
             await asyncio.wait([task])
         while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
+            seconds_left = self._end - self._loop.time()
+            if seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
             elif self._asking.locked():
                 # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
@@ -10794,10 +10907,10 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    given, complaint = check_arguments(arguments, schema)
+    checked, complaint = check_arguments(arguments, schema)
     if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.call_kind(name))
+    return _ReadyCall(name, checked, tools.call_kind(name))
 
 
 def _arguments(call: Item) -> object:
@@ -10805,7 +10918,9 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return load_json(text) if isinstance(text, str) and text.strip() else {}
+    if not isinstance(text, str) or not text.strip():
+        return {}
+    return load_json(text)
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
@@ -10834,7 +10949,10 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 
 def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with the beginning and end of each long text, and a note."""
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A longer text keeps its beginning and its end, with a note between them.
+    """
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:
@@ -11232,7 +11350,8 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 class RunTrials:
     """The repairs on trial in a run.
 
-    `confirmed` holds those that helped, in their order, over all responses of the run.
+    `confirmed` holds those that helped, in their order, over all responses of the run;
+    `_open` those of a request that the server has not accepted yet.
     """
 
     def __init__(self) -> None:
@@ -11380,9 +11499,11 @@ class _Rounds:
     """The rounds of a run; each is a response and the outputs of its calls.
 
     `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
-    those of the whole run. `_held` are events of calls that wait for the judgment.
-    `_was_limited` says whether a limit has kept a call from being made.
+    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
+    allowed to call tools, and `_had_output` whether the run had items before it.
+    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
+    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
+    made.
     """
 
     def __init__(
@@ -11655,11 +11776,11 @@ class _Rounds:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self._inputs.append(response)
         if refusal is None:
+            self._inputs.append(response)
             self._add_item(response)
             return
-        response["reason"] = refusal
+        self._inputs.append({**response, "reason": refusal})
         call, output = refused_pair(request, refusal)
         yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
         yield ToolOutput(self._add_item(output), output, failed=True)
@@ -11718,11 +11839,16 @@ async def _remote_refusal(
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = toolset.approver
-    approver = replace(approver, default_rule=approver.remote_default(request))
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
+    if arguments is None:  # the person who decides sees what is not JSON as it is
+        arguments = {"arguments": text}
+    default_rule = toolset.approver.remote_default(request)
+    approver = replace(toolset.approver, default_rule=default_rule)
+    return await approver.refusal(
+        call_id=str(request.get("id")),
+        name=name,
+        arguments=arguments,
+        via=str(request.get("name")),
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -18631,6 +18757,7 @@ def announcement(call: Item) -> str:
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+"""The end of a text that may be the beginning of a tag."""
 
 
 class TextSpan(NamedTuple):
@@ -18641,7 +18768,12 @@ class TextSpan(NamedTuple):
 
 
 class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
+    """Splits a text that comes in pieces at its think tags.
+
+    `_is_thought` says whether the text stands inside a tag now. `_held` is the end of
+    the text so far that may be the beginning of a tag, `_previous` the one character
+    before it.
+    """
 
     def __init__(self) -> None:
         """Begin outside of any tag."""
@@ -18673,19 +18805,12 @@ class ThinkTagParser:
 
 def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
     """Return spans without empty ones; neighbors of one kind are one."""
-    kinds: list[bool] = []
-    texts: list[list[str]] = []
-    for span in spans:
-        if not span.text:
-            continue
-        if not kinds or kinds[-1] != span.is_thought:
-            kinds.append(span.is_thought)
-            texts.append([])
-        texts[-1].append(span.text)
-    return [
-        TextSpan(kind, "".join(pieces))
-        for kind, pieces in zip(kinds, texts, strict=True)
-    ]
+    with_text = [span for span in spans if span.text]
+    joined: list[TextSpan] = []
+    for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
+        text = "".join(span.text for span in neighbors)
+        joined.append(TextSpan(is_thought, text))
+    return joined
 
 
 def parse_spans(text: str) -> list[TextSpan]:
@@ -18725,7 +18850,9 @@ class _GrowingMessage:
     """A message that has not ended.
 
     `added` is its beginning, which waits for the first text of the answer: a thought
-    that comes before stands in front of the message.
+    that comes before stands in front of the message. `has_begun` says whether it was
+    shown, `has_text` whether text of the answer was, `has_thought` whether the model has
+    written one, and `thought` is the one that is open on the page.
     """
 
     added: ItemAdded
@@ -18740,7 +18867,9 @@ class ShownThoughts:
     """Shows one answer over all its responses.
 
     Thoughts have negative indexes, so that all others stay those of the run: records
-    are stored by them.
+    are stored by them. Of the current response, `_has_called` says whether it calls a
+    tool, and `_has_words` whether it brought text that people read. `_messages` are
+    those that have not ended, by their indexes.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -18820,8 +18949,8 @@ class ShownThoughts:
 
     def _close(self, message: _GrowingMessage) -> Iterator[CitedEvent]:
         """Yield text that could have been the beginning of a tag, and end a thought."""
-        rest = message.parser.feed("", at_end=True)
-        yield from self._show_spans(message, rest)
+        last_spans = message.parser.feed("", at_end=True)
+        yield from self._show_spans(message, last_spans)
         yield from _end_thought(message)
 
     def _show_spans(
@@ -18861,7 +18990,9 @@ class ShownThoughts:
 
     def whole(self, ended: RunDone) -> RunDone:
         """Return the end of a run with its output as it is shown."""
-        output = chain.from_iterable(map(self._shown_items, ended.output))
+        output: list[Item] = []
+        for item in ended.output:
+            output += self._shown_items(item)
         return ended._replace(output=tuple(output))
 
     def _shown_items(self, item: Item) -> Iterator[Item]:
@@ -18882,8 +19013,10 @@ class ShownThoughts:
 
     def _note_words(self, event: CitedEvent) -> None:
         """Remember that a response has something to read."""
-        if isinstance(event, TextDelta) and event.kind in _READ_KINDS:
-            self._has_words = self._has_words or bool(event.text.strip())
+        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
+            return
+        if event.text.strip():
+            self._has_words = True
 
 
 def _begin_message(message: _GrowingMessage) -> Iterator[CitedEvent]:
@@ -18942,17 +19075,21 @@ def _answer_part(part: Item) -> Item:
     annotations = content_parts(part.get("annotations"))
     if not annotations:
         return answer
-    return {**answer, "annotations": [_moved(each, text) for each in annotations]}
+    moved = [_move_annotation(annotation, text) for annotation in annotations]
+    return {**answer, "annotations": moved}
 
 
-def _moved(annotation: Item, text: str) -> Item:
-    """Return an annotation of a text at its place in the answer."""
-    places = {
-        name: len(answer_text(text[: annotation[name]]))
-        for name in ("start_index", "end_index")
-        if isinstance(annotation.get(name), int)
-    }
-    return {**annotation, **places}
+def _move_annotation(annotation: Item, text: str) -> Item:
+    """Return an annotation of `text` with its indexes in the answer.
+
+    An index moves by the characters of the thoughts before it.
+    """
+    moved = dict(annotation)
+    for name in ("start_index", "end_index"):
+        index = annotation.get(name)
+        if isinstance(index, int):
+            moved[name] = len(answer_text(text[:index]))
+    return moved
 
 
 # --------------------------------------------------------------------------------------
@@ -21789,7 +21926,7 @@ def hosted_tools(
         for tool in _configured_tools(config, model)
         if json_digest(tool) not in refused
     ]
-    replaced = set[str]()
+    replaced: set[str] = set()
     for tool in usable:
         kind = tool["type"]
         if kind != "web_search" or config.replaces_search:
@@ -21816,7 +21953,11 @@ def _is_researched(model: ResolvedModel, kind: str) -> bool:
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools; older web searches have longer names."""
+    """Say whether a model takes a type of tools.
+
+    Of the types that it lacks the beginnings are compared: `web_search_preview` is a web
+    search, too.
+    """
     if kind in CALLED_BY_NAME:
         return model.facts.functions
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
@@ -21862,11 +22003,13 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
         "search_context_size": options.search_context_size,
         "user_location": {"type": "approximate", **_location(options.user_location)},
     }
-    filters = {
-        "allowed_domains": _domains(options.allowed_domains),
-        "blocked_domains": _domains(options.blocked_domains),
-    }
-    filters = {name: domains for name, domains in filters.items() if domains}
+    filters: dict[str, list[str]] = {}
+    allowed = _domains(options.allowed_domains)
+    if allowed:
+        filters["allowed_domains"] = allowed
+    blocked = _domains(options.blocked_domains)
+    if blocked:
+        filters["blocked_domains"] = blocked
     if filters:
         tool["filters"] = filters
     if not options.external_web_access:
@@ -21891,15 +22034,13 @@ def unused_search_budget(config: Config, model: ResolvedModel) -> str:
     """
     options, _ = _search_options(config)
     is_set = options.return_token_budget != "default"
-    if (
-        not is_set
-        or takes_search_budget(model)
-        or "web_search" not in config.tool_kinds
-    ):
-        return ""
-    return (
-        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
-    )
+    is_searching = "web_search" in config.tool_kinds
+    if is_set and is_searching and not takes_search_budget(model):
+        return (
+            f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not "
+            "sent."
+        )
+    return ""
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -21908,28 +22049,31 @@ _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, 
 
 def _domains(addresses: Sequence[str]) -> list[str]:
     """Return the domains of addresses: the API takes domains only, people paste more."""
-    domains = []
+    domains: list[str] = []
     for address in addresses:
         without_scheme = address.strip().rpartition("://")[2]
-        domains.append(re.split("[/:]", without_scheme)[0])
-    return [domain for domain in domains if domain]
+        domain = re.split("[/:]", without_scheme)[0]
+        if domain:
+            domains.append(domain)
+    return domains
 
 
-def _location(given: str | Mapping[str, str]) -> dict[str, str]:
-    """Return a place by the API's names, from an object or from words in their order.
+def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a location by the API's names, from an object or from words in their order.
 
-    A country that is no code of two letters would be refused, so it is left out.
+    A country that is no code of two letters would be refused, so it is left out. Raises
+    InvalidRequest for more than four words.
     """
-    if isinstance(given, str):
-        words = [word.strip() for word in given.split(",")]
+    if isinstance(setting, str):
+        words = [word.strip() for word in setting.split(",")]
         if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
             raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
-        given = dict(zip(_PLACE_NAMES, words, strict=False))
-    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
-    if len(place.get("country", "")) != _COUNTRY_CODE:
-        place.pop("country", None)
-    return place
+        setting = dict(zip(_PLACE_NAMES, words, strict=False))
+    location = {name: setting[name] for name in _PLACE_NAMES if setting.get(name)}
+    if len(location.get("country", "")) != _COUNTRY_CODE:
+        location.pop("country", None)
+    return location
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
@@ -21955,7 +22099,7 @@ def called_tools(
     body: JsonObject,
     model: ResolvedModel,
     expert: ExpertSettings,
-    log: Callable[[str], object] = str,
+    log: Callable[[str], object] = ignore_report,
     rules: ApprovalRules = (),
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
@@ -21966,11 +22110,11 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _MAX_REMEMBERED
-    tools, lines = (
-        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
-    )
-    for line in lines:
+    if text and len(text) <= _MAX_REMEMBERED:
+        tools, log_lines = _known_tools(text, strict)
+    else:
+        tools, log_lines = _read_tools(specs, strict)
+    for line in log_lines:
         log(line)
     taken = [tool for tool in tools if _takes(model, tool["type"])]
     return [put_under_rules(tool, rules) for tool in taken]
@@ -21990,14 +22134,18 @@ def _tools_text(specs: list[Any]) -> str:
 
 @lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common."""
+    """Read the tools of a JSON text, which most requests of a server have in common.
+
+    Requests share the tools that are returned, so nobody may change them.
+    """
     return _read_tools(json.loads(text), strict)
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
     """Return tools in the API's form, and lines for the log."""
-    lines = list[str]()
-    return responses_tools(specs, strict=strict, log=lines.append), lines
+    log_lines: list[str] = []
+    tools = responses_tools(specs, strict=strict, log=log_lines.append)
+    return tools, log_lines
 
 
 _MAX_TOOLS = 128
@@ -22026,8 +22174,8 @@ def offer_tools(
     if not tools:
         return OfferedTools()
     kept = _first_tools(tools, builtin)
-    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
-    names = ToolNames(tuple(known))
+    own_names = [str(tool["name"]) for tool in kept if not is_hosted_tool(tool)]
+    names = ToolNames(tuple(own_names))
     items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
     return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
@@ -22249,6 +22397,8 @@ def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
 
 
 _HISTORY = "history"
+_COUNTED_LEVELS = 3
+"""Levels of the row that are counted: down to the texts and lists in a message."""
 _BYTES_OF_AN_ENTRY = 200
 """Of the tools and settings of a turn."""
 
@@ -22278,10 +22428,11 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     chat = await read_chat(caller.chat_id, caller.user_id)
     if chat is None:
         return None
-    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    size = count_entries([kept, _messages_of(chat)], 3)
+    read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
+    read_part = {key: chat[key] for key in read_keys}
+    size = count_entries([read_part, _messages_of(chat)], _COUNTED_LEVELS)
     return await run_work(
-        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+        size, lambda: _parse_chat(read_part, keys, caller.message_id, size)
     )
 
 
@@ -22682,9 +22833,18 @@ def _question(name: str, arguments: JsonObject) -> str:
     Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
+    return (
+        f"The model wants to use {name} with:\n\n"
+        f"{_SCROLLING_BLOCK}\n\n```json\n{shown}\n```\n\n</div>"
+    )
 
 
+_SCROLLING_BLOCK = '<div style="max-height: 50vh; overflow: auto">'
+"""What holds the arguments in the message.
+
+The dialog of 0.11.4 neither scrolls nor shrinks: a long call would push its own
+beginning and the buttons off the screen. The card of 0.12 scrolls by itself.
+"""
 _MAX_WAITING_MS = 240_000
 """The longest time that Open WebUI waits for an answer to its approval card.
 
@@ -24237,6 +24397,10 @@ class IntermediateTexts:
     text that may become one of them is held back until that is known: a model that names
     the phase of its messages says it at their beginning, with others a call tells. What
     is hidden is sent to the model again.
+
+    Of the current round, `_may_call` says whether the model may call tools,
+    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
+    answer. `_hidden` are the hidden messages of the whole run.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -24274,11 +24438,16 @@ class IntermediateTexts:
             case RunDone():
                 yield from self._release()
                 yield event._replace(output=self._shown_items(event.output))
-            case _ if not self._hold(event):
-                yield event
+            case _:
+                is_held = self._hold(event)
+                if not is_held:
+                    yield event
 
     def _hold(self, event: RunEvent) -> bool:
-        """Hold an event back if it belongs to a message that may be hidden."""
+        """Hold an event back if it belongs to a message that may be hidden.
+
+        Returns whether it is held.
+        """
         if not isinstance(event, ItemEvent):
             return False
         begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
@@ -24294,8 +24463,9 @@ class IntermediateTexts:
 
         Commentary is the answer only if there is no other.
         """
-        messages = list(self._held.values())
-        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for events in self._held.values():
+            if not _is_commentary_message(events):
+                self._has_answer = True
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
             if self._has_called or is_step:
@@ -24305,8 +24475,8 @@ class IntermediateTexts:
         self._held = {}
 
     def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield messages that are complete as hidden ones."""
-        for index in list(indexes):
+        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+        for index in list(indexes):  # a copy: hidden messages leave `_held`
             last = self._held[index][-1]
             if isinstance(last, ItemDone):
                 del self._held[index]
@@ -24735,7 +24905,11 @@ def _upload_key(file: PythonFile, call: CheckedCall) -> UploadKey:
 
 
 _FEW = 32
-"""Up to so many records of one message, each is written at once; then in groups."""
+"""Up to so many records of one message, each is written at once; then in groups.
+
+Each write holds all records of the message: writing each of a thousand at once would
+write half a million.
+"""
 _LAST_TRIES = 3
 """Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
@@ -24755,10 +24929,12 @@ class StoredAnswer(NamedTuple):
     """What its run sends beside the chat; None keeps what an earlier run sent."""
 
     def kept_sent(self) -> SentContext | None:
-        """Return what is stored as sent; None for nothing."""
+        """Return what is to be stored as sent; None for nothing."""
         if self.sent is None:
             return self.chat.sent.get(self.message_id)
-        return None if self.sent == SentContext() else self.sent
+        if self.sent == SentContext():
+            return None
+        return self.sent
 
     def changes_sent(self) -> bool:
         """Say whether what is stored as sent has to be written."""
@@ -24791,7 +24967,10 @@ class RecordWriter(Protocol):
 class RowWriter:
     """Writes into the key of the answer's message in the chat's row.
 
-    The first write also cleans up the values of older messages.
+    The first write also cleans up the values of older messages, `_stale_values`.
+    `_is_behind` says whether something is not stored yet, `_due` how many records the
+    answer must have for the next write, and `_writing` is the last write that was begun
+    in the background; it waits for those before it.
     """
 
     carrier: Carrier = "markers"
@@ -24826,6 +25005,7 @@ class RowWriter:
     async def _write_after(
         self, earlier: asyncio.Task[None] | None, record: Record
     ) -> None:
+        """Store a record once the `earlier` ones are; `finish` repeats what fails."""
         if earlier:
             await earlier
         with suppress(Exception):
@@ -24871,6 +25051,7 @@ class RowWriter:
             await asyncio.shield(self._writing)
 
     async def _write(self) -> None:
+        """Write the whole value of the answer, and note whether the host took it."""
         self._due = len(self._records) + len(self._records) // _FEW
         values = await run_work(self._answer.chat.size, self._values)
         self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
@@ -24882,14 +25063,17 @@ class RowWriter:
         sign = self._answer.keys.sign
         value = write_records(self._records, sign, self._repairs)
         value = self._answer.with_sent(value)
-        room = MAX_STORED_KB * 1024 - stored_size(value)
+        characters_left = MAX_STORED_KB * 1024 - stored_size(value)
         messages = self._answer.chat.messages
-        others = prune(self._stale_values, messages, self._key, room)
-        return {**others, self._key: value}
+        cleaned = prune(self._stale_values, messages, self._key, characters_left)
+        return {**cleaned, self._key: value}
 
 
 class OutputWriter:
-    """Writes no row: records go into the answer's own output."""
+    """Writes no row: records go into the answer's own output.
+
+    `_is_behind` says whether what was sent still has to be stored.
+    """
 
     carrier: Carrier = "output"
 
@@ -24918,6 +25102,11 @@ class OutputWriter:
     def _item(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> StoredRecord:
+        """Return the item that holds `records`, the repairs, and once what was sent.
+
+        `index` is that of the output item in front of which it stands; None means the
+        end of the answer.
+        """
         value = write_records(records, self._answer.keys.sign, self._repairs)
         # The record that holds what was sent may be written again, and keeps it.
         if self._is_behind or ulid == self._context_record_id:
@@ -25412,12 +25601,13 @@ def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
 
 
 _MIN_TOKENS = 16
+"""The smallest `max_output_tokens` that OpenAI accepts."""
+_MAX_SHOWN_REASONS = 9
 _PING: Item = {
     "type": "message",
     "role": "user",
     "content": [{"type": "input_text", "text": "ping"}],
 }
-
 
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
@@ -25454,7 +25644,10 @@ class _Feature(NamedTuple):
 class _Diagnostics:
     """Tests one model of the pipe at its server, feature by feature.
 
-    Nothing is retried: the failures are what an administrator wants to see.
+    Nothing is retried: the failures are what an administrator wants to see. `_hosted`
+    are the tools of OpenAI that a chat would get, `_listed` the ids of the models that
+    MODEL_ID lists, each once, and `_dropped` counts the items that the API left out of
+    requests since the start, by reason.
     """
 
     def __init__(
@@ -25469,8 +25662,8 @@ class _Diagnostics:
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        listed = (call.resolve(name).id for name in names if name != "auto")
-        self._listed = dict.fromkeys(listed)
+        listed_ids = [call.resolve(name).id for name in names if name != "auto"]
+        self._listed = dict.fromkeys(listed_ids)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.config.expert, call.model)._replace(
@@ -25510,11 +25703,14 @@ class _Diagnostics:
                 {"reasoning": {"summary": "auto"}},
                 f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
             )
-        titles = task_model(self._call)
-        if titles.id != self._model.id:
-            fields: Item = {"model": titles.id}
-            works = f"{titles.name} answers."
-            yield _Feature("TASK_MODEL", works, fields, _TASK_ADVICE)
+        model_for_tasks = task_model(self._call)
+        if model_for_tasks.id != self._model.id:
+            yield _Feature(
+                "TASK_MODEL",
+                f"{model_for_tasks.name} answers.",
+                {"model": model_for_tasks.id},
+                _TASK_ADVICE,
+            )
         for tool in self._hosted:
             kind = tool["type"]
             yield _Feature(
@@ -25538,8 +25734,8 @@ class _Diagnostics:
 
     def _reasoning_line(self) -> str:
         """Return what the API left out of earlier requests, by its reasons."""
-        common = self._dropped.most_common(9)
-        counts = ", ".join(f"{count} {reason}" for reason, count in common)
+        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
+        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
         complaint = _LOST.format(counts) if counts else ""
         return finding("Earlier reasoning", "The API left nothing out.", complaint)
 
@@ -25549,6 +25745,7 @@ class _Diagnostics:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
             what = "The list of models"
+            # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
                 return finding(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
@@ -25558,20 +25755,25 @@ class _Diagnostics:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return finding("The key", "It is accepted, for all models listed.", "")
 
-    async def _complaint(self, **more: Any) -> str:
+    async def _complaint(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
 
         An answer that ends at the token limit has succeeded. A repair that a chat would
         make silently counts as a failure. Other servers refuse so low a limit, or fail
         when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **more)
-        return await self._try(**more) if complaint else ""
+        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
+        if not complaint:
+            return ""
+        return await self._try(**fields)
 
-    async def _try(self, **more: Any) -> str:
-        """Send one request; return why it fails, or the repair that it needed."""
-        fields = {"model": self._model.id, "stream": False, **more}
-        request = ResponsesRequest(input=[_PING], **fields)
+    async def _try(self, **fields: Any) -> str:
+        """Send one request; return why it fails, or the repair that it needed.
+
+        Returns an empty text if it succeeds without a repair.
+        """
+        all_fields = {"model": self._model.id, "stream": False, **fields}
+        request = ResponsesRequest(input=[_PING], **all_fields)
         repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
@@ -25608,14 +25810,15 @@ def command_task_text(call: CheckedCall) -> str | None:
     """
     if call.caller.task not in _TASKS_ABOUT_ANSWERS:
         return None
-    messages = as_list(value_at(call.host.metadata, "task_body", "messages"))
-    asked = [as_mapping(item) for item in messages]
-    texts = [
-        message.get("content") for message in asked if message.get("role") == "user"
+    rows = as_list(value_at(call.host.metadata, "task_body", "messages"))
+    messages = [as_mapping(row) for row in rows]
+    user_texts = [
+        message.get("content") for message in messages if message.get("role") == "user"
     ]
-    command = as_text(texts[-1]).strip() if texts else ""
+    command = as_text(user_texts[-1]).strip() if user_texts else ""
     if command == _CHECK and call.caller.is_admin:
-        return _CHECK_TITLE if call.caller.task == "title_generation" else ""
+        is_title = call.caller.task == "title_generation"
+        return _CHECK_TITLE if is_title else ""
     if call.account and call.account.limits.usage_answer(command):
         return ""
     return None
@@ -25682,9 +25885,9 @@ async def answer_with_failover(
         prepared = await build_chat_request(await check())
     while True:
         if origin:
-            lost = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
-            if lost:
-                yield Status(lost)
+            notice = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
+            if notice:
+                yield Status(notice)
         attempt = _Attempt(endpoints)
         answer = attempt.events(answer_events(prepared, connections))
         async with aclosing(answer) as events:
@@ -25710,19 +25913,21 @@ class _Attempt:
         """Yield the events of an answer, but not the end of one that failed at once.
 
         Records wait for the next other event, so that those of a failure are not stored.
+        A status line is shown at once, but begins no answer.
         """
-        begun = False
-        held = list[AnswerEvent]()
+        has_begun = False
+        held: list[AnswerEvent] = []
         async with aclosing(answer) as events:
             async for event in events:
-                if isinstance(event, RunDone) and not begun:
+                if isinstance(event, RunDone) and not has_begun:
                     self.failure_notice = self._choose_next(event)
                     if self.failure_notice:
                         return
                 held.append(event)
                 if isinstance(event, StoredRecord):
                     continue
-                begun = begun or not isinstance(event, Status)
+                if not isinstance(event, Status):
+                    has_begun = True
                 for held_event in held:
                     yield held_event
                 held.clear()
@@ -25730,7 +25935,7 @@ class _Attempt:
     def _choose_next(self, ended: RunDone) -> str:
         """Choose the next endpoint if this one failed; return what to say, or nothing."""
         ending = ended.ending
-        status = ended.trace.status or 0
+        status = ended.trace.status or 0  # 0: there was no HTTP answer
         return self._endpoints.mark_failed(ending.kind, ending.code, status)
 
 

@@ -47,8 +47,11 @@ SUBAGENTS = "/api/v1/configs/subagents"
 SALES = b"product,revenue\nTea from the mountains,48200\nCoffee,24100\n"
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 340}
+LIST = {"width": 1100, "height": 380}
 MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
+BROAD = {"width": 1280, "height": 880}
+"""The last line of an agent's answer is cut on anything narrower."""
 LARGEST = 200_000
 """Bytes of a picture."""
 DOWNLOAD = "/usr/bin/python3 -m pip download --quiet --only-binary :all: -d"
@@ -58,8 +61,13 @@ AGENT_SETTINGS = {
 }
 """Pages of an administrator's settings, each with a text that it shows when it is
 there."""
-# Neither titles nor follow-ups: the simulator makes them up.
-PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
+# Neither titles nor follow-ups: the simulator makes them up. Suggestions would lie half
+# hidden behind an open menu.
+PLAIN = {
+    "ENABLE_TITLE_GENERATION": "false",
+    "ENABLE_FOLLOW_UP_GENERATION": "false",
+    "DEFAULT_PROMPT_SUGGESTIONS": "[]",
+}
 # Pillow belongs to Open WebUI; flat pages need no more colors than a palette has.
 PALETTE = """\
 import sys
@@ -134,11 +142,15 @@ async def show_installation(studio: Studio, simulator: Simulator, files: Path) -
     # The picture needs no address, the simulator does.
     values = {"Base Url": simulator.base_url, "Api Key": simulator.api_key}
     await pages.set_valves(PIPE_ID, values)
+    admin = studio.chat.user
+    stands_for_openai = {"COMPATIBILITY": "openai"}
+    await admin.set_valves(PIPE_ID, await admin.valves(PIPE_ID) | stands_for_openai)
     for function_id in (PIPE_ID, *SWITCHES):
         await pages.enable(function_id)
-    await studio.take("install-3-enable", FLAT)
+    await studio.take("install-3-enable", LIST)
     await pages.open_models()
     await pages.import_models(files / MODELS)
+    await pages.open_models()  # the list keeps the icons from before an import
     await studio.take("install-4-models")
 
 
@@ -210,7 +222,7 @@ async def show_agent_of_pipe(studio: Studio, simulator: Simulator) -> None:
     await chat.answers.last.get_by_text("Explored").first.click()
     await chat.answers.last.get_by_text("View Result from Sub-agent").last.click()
     await chat.answers.last.get_by_text("Output", exact=True).wait_for()
-    await studio.take("agent-7-sub-agents", TALL)
+    await studio.take("agent-7-sub-agents", BROAD)
     simulator.default_scenario = "agent-data"
     table = await attach(admin, "sales.csv", SALES, "text/csv")
     files = [table | {"context": "full"}]  # this server has no embeddings

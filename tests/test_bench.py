@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from bench import inside, inventory, load, memory, stream
+from bench import cost, inside, inventory, load, memory, stream
 from bench.all import BENCHES, Bench, run
 from bench.inside import Answered
 from bench.memory import Round
@@ -25,10 +25,14 @@ from bench.soak import (
     report,
 )
 from bench.stream import Pace
+from simulator import RecordedRequest
 from simulator.options import find_spec, parse_spec
 from simulator.scenarios.catalog import SCENARIOS
+from simulator.sealing import Seal, seal_content
 
 BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
+IN_HOST = ("inside.py", "cost.py")
+"""They start an Open WebUI: tests/hosts/test_bench_inside.py."""
 
 
 # ---------------------------------------------------------------- all tables
@@ -37,7 +41,7 @@ BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
 def test_every_benchmark_runs_at_a_tiny_size() -> None:
     """One command prints a heading and a table for each, and all goals at the end."""
     done = subprocess.run(
-        [sys.executable, BENCH / "all.py", "--quick", "--without", "inside.py"],
+        [sys.executable, BENCH / "all.py", "--quick", "--without", *IN_HOST],
         capture_output=True,
         text=True,
         check=False,
@@ -45,7 +49,7 @@ def test_every_benchmark_runs_at_a_tiny_size() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{os.cpu_count()} cores" in done.stdout.splitlines()[0]
-    programs = [bench.program for bench in BENCHES if bench.program != "inside.py"]
+    programs = [bench.program for bench in BENCHES if bench.program not in IN_HOST]
     for program in programs:
         assert f"({program})" in done.stdout
     goals = done.stdout.partition("== Goals\n")[2].split("\n")
@@ -136,6 +140,73 @@ def test_memory_is_judged_by_the_larger_measure(
     result = memory.result(resident, traced)
 
     assert result.startswith(f"Goal: at most 150 kB a stream: {verdict} (")
+
+
+# ---------------------------------------------------------------- dollars
+
+
+def billed(cached: int = 0, *, replayed: int = 0) -> RecordedRequest:
+    """A request with an input of 10,000 tokens, and its answer of 1,000."""
+    seal = Seal("rs_1", "org", "gpt-5.6", "", None, replayed)
+    reasoning = {"type": "reasoning", "encrypted_content": seal_content(seal)}
+    writes = 10_000 - cached
+    usage = {
+        "input_tokens": 10_000,
+        "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": writes},
+        "output_tokens": 1_000,
+    }
+    return RecordedRequest(
+        path="/v1/responses",
+        headers={},
+        body={"input": [{"role": "user", "content": "?"}, *[reasoning] * 2]},
+        started_at=0,
+        response={"usage": usage, "service_tier": "default"},
+    )
+
+
+def test_dollars_are_those_of_each_request() -> None:
+    """At $5 for a million tokens written to the cache, $0.40 read, $20 of output."""
+    whole = cost.spent([billed(), billed(8_000, replayed=64)])
+
+    assert (whole.requests, whole.replayed) == (2, 2 * 64)
+    assert (whole.usage.input, whole.usage.cached) == (20_000, 8_000)
+    assert whole.usage.output == 2_000
+    assert whole.dollars == pytest.approx(0.05 + 0.02 + 0.01 + 0.0032 + 0.02)
+
+
+def test_request_without_an_answer_is_not_free() -> None:
+    """A chat that broke would seem cheap."""
+    refused = billed()
+    refused.response = {"error": {"message": "No."}}
+
+    with pytest.raises(RuntimeError, match="not answered"):
+        cost.spent([refused])
+
+
+@pytest.mark.parametrize(("cached", "verdict"), [(0, "met (1.00)"), (9_000, "MISSED")])
+def test_dollars_of_both_are_compared(cached: int, verdict: str) -> None:
+    """In all, and by the parts of the chat, each of which has its own requests."""
+    steps = cost.plan(4)
+    native = [[billed(cached)], *[[billed()]] * 3]
+    turns = {inside.NATIVE: native, inside.PIPE: [[billed()]] * 4}
+
+    result = cost.result("a prompt", steps, turns)
+
+    assert f"a prompt: at most 1 x the native dollars: {verdict}" in result
+    cells = [line.split() for line in result.splitlines()]
+    [text] = [row for row in cells if row[:1] == ["text"]]
+    [tools] = [row for row in cells if row[:1] == ["tools"]]
+    assert (text[-1] == "1.00") is (cached == 0)
+    assert tools == ["tools", "0.070", "0.070", "1.00"]
+
+
+def test_chat_has_all_parts() -> None:
+    """A question is edited behind the answers of tools; then a file is attached."""
+    steps = cost.plan(20)
+
+    assert [step.part for step in steps[::5]] == list(cost.PARTS)
+    assert [index for index, step in enumerate(steps) if step.edits] == [10]
+    assert [index for index, step in enumerate(steps) if step.attaches] == [15]
 
 
 # ---------------------------------------------------------------- the soak

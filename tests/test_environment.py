@@ -177,7 +177,13 @@ def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
     [
         (
             ["tests/hosts/test_two_servers.py", "tests/hosts/test_page.py", "-kserver"],
-            ["Open WebUI 0.12.4", "postgresql", "redis-server"],
+            [
+                "Open WebUI 0.12.4",
+                "postgresql",
+                "redis-server",
+                "bubblewrap",
+                "python3",
+            ],
         ),
         (["tests/no_such_file.py"], []),
     ],

@@ -62,6 +62,10 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         "(?:a_)+",
         "(?:a_a_)+",
     ],
+    # Addresses that the server's administrator allows.
+    "gpt5_agent.shell.server_access: f'{pattern}(/.*)?'": [
+        r"https://[^/]*\.company\.example(/.*)?"
+    ],
     # Paths of parameters that a server named.
     "openai_responses.repairs.refusal: f'param\\\\W{{1,12}}{re.escape(path)}'": [
         r"param\W{1,12}text\.verbosity"

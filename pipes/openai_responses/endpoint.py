@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
@@ -136,6 +137,7 @@ class Endpoint:
         return {**headers, **self.extra_headers}
 
 
+@lru_cache(maxsize=32)  # an answer asks for the server's name about ten times
 def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)

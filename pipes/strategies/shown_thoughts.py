@@ -11,7 +11,6 @@ only what is shown of it changes:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from openai_responses.items import (
     Item,
@@ -41,7 +40,9 @@ class _GrowingMessage:
     """A message that has not ended.
 
     `added` is its beginning, which waits for the first text of the answer: a thought
-    that comes before stands in front of the message.
+    that comes before stands in front of the message. `has_begun` says whether it was
+    shown, `has_text` whether text of the answer was, `has_thought` whether the model has
+    written one, and `thought` is the one that is open on the page.
     """
 
     added: ItemAdded
@@ -56,7 +57,9 @@ class ShownThoughts:
     """Shows one answer over all its responses.
 
     Thoughts have negative indexes, so that all others stay those of the run: records
-    are stored by them.
+    are stored by them. Of the current response, `_has_called` says whether it calls a
+    tool, and `_has_words` whether it brought text that people read. `_messages` are
+    those that have not ended, by their indexes.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -136,8 +139,8 @@ class ShownThoughts:
 
     def _close(self, message: _GrowingMessage) -> Iterator[CitedEvent]:
         """Yield text that could have been the beginning of a tag, and end a thought."""
-        rest = message.parser.feed("", at_end=True)
-        yield from self._show_spans(message, rest)
+        last_spans = message.parser.feed("", at_end=True)
+        yield from self._show_spans(message, last_spans)
         yield from _end_thought(message)
 
     def _show_spans(
@@ -177,7 +180,9 @@ class ShownThoughts:
 
     def whole(self, ended: RunDone) -> RunDone:
         """Return the end of a run with its output as it is shown."""
-        output = chain.from_iterable(map(self._shown_items, ended.output))
+        output: list[Item] = []
+        for item in ended.output:
+            output += self._shown_items(item)
         return ended._replace(output=tuple(output))
 
     def _shown_items(self, item: Item) -> Iterator[Item]:
@@ -198,8 +203,10 @@ class ShownThoughts:
 
     def _note_words(self, event: CitedEvent) -> None:
         """Remember that a response has something to read."""
-        if isinstance(event, TextDelta) and event.kind in _READ_KINDS:
-            self._has_words = self._has_words or bool(event.text.strip())
+        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
+            return
+        if event.text.strip():
+            self._has_words = True
 
 
 def _begin_message(message: _GrowingMessage) -> Iterator[CitedEvent]:
@@ -258,14 +265,18 @@ def _answer_part(part: Item) -> Item:
     annotations = content_parts(part.get("annotations"))
     if not annotations:
         return answer
-    return {**answer, "annotations": [_moved(each, text) for each in annotations]}
+    moved = [_move_annotation(annotation, text) for annotation in annotations]
+    return {**answer, "annotations": moved}
 
 
-def _moved(annotation: Item, text: str) -> Item:
-    """Return an annotation of a text at its place in the answer."""
-    places = {
-        name: len(answer_text(text[: annotation[name]]))
-        for name in ("start_index", "end_index")
-        if isinstance(annotation.get(name), int)
-    }
-    return {**annotation, **places}
+def _move_annotation(annotation: Item, text: str) -> Item:
+    """Return an annotation of `text` with its indexes in the answer.
+
+    An index moves by the characters of the thoughts before it.
+    """
+    moved = dict(annotation)
+    for name in ("start_index", "end_index"):
+        index = annotation.get(name)
+        if isinstance(index, int):
+            moved[name] = len(answer_text(text[:index]))
+    return moved

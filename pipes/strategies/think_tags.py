@@ -5,10 +5,13 @@ A tag in backticks is plain text. A thought that is never closed ends with the t
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
+"""The end of a text that may be the beginning of a tag."""
 
 
 class TextSpan(NamedTuple):
@@ -19,7 +22,12 @@ class TextSpan(NamedTuple):
 
 
 class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
+    """Splits a text that comes in pieces at its think tags.
+
+    `_is_thought` says whether the text stands inside a tag now. `_held` is the end of
+    the text so far that may be the beginning of a tag, `_previous` the one character
+    before it.
+    """
 
     def __init__(self) -> None:
         """Begin outside of any tag."""
@@ -51,19 +59,12 @@ class ThinkTagParser:
 
 def _join_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
     """Return spans without empty ones; neighbors of one kind are one."""
-    kinds: list[bool] = []
-    texts: list[list[str]] = []
-    for span in spans:
-        if not span.text:
-            continue
-        if not kinds or kinds[-1] != span.is_thought:
-            kinds.append(span.is_thought)
-            texts.append([])
-        texts[-1].append(span.text)
-    return [
-        TextSpan(kind, "".join(pieces))
-        for kind, pieces in zip(kinds, texts, strict=True)
-    ]
+    with_text = [span for span in spans if span.text]
+    joined: list[TextSpan] = []
+    for is_thought, neighbors in groupby(with_text, attrgetter("is_thought")):
+        text = "".join(span.text for span in neighbors)
+        joined.append(TextSpan(is_thought, text))
+    return joined
 
 
 def parse_spans(text: str) -> list[TextSpan]:

@@ -49,19 +49,25 @@ from strategies.think_tags import (
 class _MessageParts:
     """Shows a message as thoughts and answer texts.
 
-    Text that is held back waits for `release` or `become_thought`.
+    Text that is held back waits for `release` or `become_thought`. While `is_held`,
+    `_held` has the spans that wait; `_parts` are those on the page.
     """
 
     def __init__(
-        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
+        self,
+        item: Item,
+        new_index: Callable[[], int],
+        *,
+        shows_thoughts: bool,
+        is_thought: bool,
     ) -> None:
-        """Take the message as it begins; with `emits` thoughts are shown."""
+        """Take the message as it begins; `is_thought` says that all of it is one."""
         self.is_thought = is_thought
         self.is_held = False
         self.is_commentary = is_commentary(item)
         self._item = item
         self._new_index = new_index
-        self._shows_thoughts = emits
+        self._shows_thoughts = shows_thoughts
         self._parser = ThinkTagParser()
         self._held: list[TextSpan] = []
         self._parts: list[ShownPart] = []
@@ -167,15 +173,21 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
+    """Shows one run, over all its rounds, under its own indexes.
 
-    def __init__(self, *, emits: bool) -> None:
-        """With `emits` thoughts are shown."""
-        self._shows_thoughts = emits
+    `_indexes` are those that other items have here, by those of the run. Of the current
+    round, `_may_call` says whether the model may call tools, `_has_called` whether it
+    has, and `_has_thought` whether it brought reasoning; `_messages` are those of the
+    round by their indexes in the run.
+    """
+
+    def __init__(self, *, shows_thoughts: bool) -> None:
+        """Start before the first round."""
+        self._shows_thoughts = shows_thoughts
         self._may_call = False
         self._has_called = False
         self._has_thought = False
-        self._next = 0
+        self._next_index = 0
         self._indexes: dict[int, int] = {}
         self._messages: dict[int, _MessageParts] = {}
 
@@ -217,15 +229,17 @@ class ThoughtFilter:
 
     def _start_message(self, item: Item) -> _MessageParts:
         """Return a message that begins, by the table of this module."""
-        shows_thoughts = self._shows_thoughts
-        comments = is_commentary(item)
-        is_thought = self._has_called or (shows_thoughts and comments)
+        is_comment = is_commentary(item)
+        is_shown_comment = self._shows_thoughts and is_comment
         message = _MessageParts(
-            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
+            item,
+            self._new_index,
+            shows_thoughts=self._shows_thoughts,
+            is_thought=self._has_called or is_shown_comment,
         )
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        if not (shows_thoughts or is_thought):
-            message.is_held = may_end_in_call or comments
+        if not self._shows_thoughts and not self._has_called:
+            message.is_held = may_end_in_call or is_comment
         return message
 
     def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
@@ -263,17 +277,19 @@ class ThoughtFilter:
         messages = list(self._messages.values())
         has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
+            is_step = self._has_called or (message.is_commentary and has_answer)
             if not message.is_held:
                 yield from message.close()
-            elif not (self._has_called or (message.is_commentary and has_answer)):
+            elif not is_step:
                 yield from message.release()
-        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+        lacks_answer = not (self._has_called or has_answer)
+        if self._shows_thoughts and messages and lacks_answer:
             yield from messages[-1].repeat_as_answer()
 
     def _new_index(self) -> int:
         """Return a free index."""
-        index = self._next
-        self._next += 1
+        index = self._next_index
+        self._next_index += 1
         return index
 
 

@@ -30,6 +30,7 @@ class Bench(NamedTuple):
 BENCHES = (
     Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
     Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
+    Bench("cost.py", "Dollars of a chat inside Open WebUI", "--turns 4"),
     Bench("large.py", "Very large chats and answers", "--share 0.002"),
     Bench("memory.py", "Memory per stream", "--streams 5 --deltas 20"),
     Bench("load.py", "Loading the built files", "--rounds 1"),

@@ -29,6 +29,7 @@ NOT_STORED = frozenset(
         "agent-storm",
         "agent-crew",
         "tool-forever",
+        "long-arguments",
         "mcp-approval-forever",
         "flex-unavailable",
         # They quote the headers of a request, and a transcript has none.

@@ -1,7 +1,8 @@
-"""The benchmark inside the real Open WebUI measures what it says."""
+"""The benchmarks inside the real Open WebUI measure what they say."""
 
 import pytest
 
+from bench.cost import ask_both, plan, spent
 from bench.host import Address
 from bench.inside import (
     NATIVE,
@@ -55,3 +56,20 @@ async def test_agents_at_once_give_whole_answers(
     assert min(crowd.firsts) > 0
     assert crowd.cpu > 0
     assert "3 agents at once" in crowd_lines(crowd)
+
+
+@pytest.mark.asyncio
+async def test_both_connections_have_the_same_chat(
+    admin: User, toolkit: None, simulator: Simulator
+) -> None:
+    """Only the pipe sends reasoning back, and keeps its prefix when the time changes."""
+    turns = await ask_both(plan(2), admin, simulator, ticks=True)
+
+    native = [spent(requests) for requests in turns[NATIVE]]
+    pipe = [spent(requests) for requests in turns[PIPE]]
+    assert [turn.requests for turn in native + pipe] == [1] * 4
+    assert [turn.replayed for turn in native + pipe] == [0, 0, 0, 64]
+    first = pipe[0].usage
+    assert pipe[1].usage.cached > 0.95 * first.input > native[1].usage.cached
+    output = [turn.usage.output for turn in native]
+    assert [turn.usage.output for turn in pipe] == output

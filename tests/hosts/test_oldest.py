@@ -12,11 +12,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import expect
 
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
 from hosts.people.users import User
 from hosts.servers.offline import OLDEST
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, install_toolkit
+from hosts.setup.pipes import install_pipe, install_toolkit, valves_changed
 from hosts.test_agents import (
     agents,
     test_stop_in_a_round_asks_nothing_more,
@@ -112,3 +115,41 @@ async def toolkit(admin: User) -> None:
 async def test_server_is_the_oldest_version(admin: User) -> None:
     """Without this, another server under the tests would go unnoticed."""
     assert (await admin.call("GET", "/api/version"))["version"] == OLDEST
+
+
+SCROLL_TO_END = """node => {
+  while (node.scrollHeight <= node.clientHeight) node = node.parentElement;
+  node.scrollTop = node.scrollHeight;
+}"""
+SIZES = {"wide": (1280, 800), "phone": (390, 700)}
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+@pytest.mark.usefixtures("toolkit")
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+async def test_long_call_can_be_read_whole_before_it_is_approved(
+    size: tuple[int, int], admin: User, chromium: Chromium
+) -> None:
+    """The dialog of this version neither scrolls nor shrinks what it shows."""
+    width, height = size
+    async with (
+        valves_changed(admin, PIPE, TOOL_APPROVAL="*=ask"),
+        ChatPage(admin, chromium) as chat,
+    ):
+        await chat.page.set_viewport_size({"width": width, "height": height})
+        await chat.page.goto(f"{admin.url}/?models={PIPE}.gpt-6.1-sol&tools=toolkit")
+        await chat.page.wait_for_selector("#chat-input")
+        await chat.ask("sim:long-arguments", wait=False)
+        deny = chat.page.get_by_role("button", name="Cancel")
+        await deny.wait_for()
+        await expect(deny).to_be_focused()
+        await expect(deny).to_be_in_viewport(ratio=1)
+        await expect(chat.page.get_by_text("Allow this tool?")).to_be_in_viewport()
+        call = chat.page.locator("code", has_text="Zürich, Zürich")
+        await call.evaluate(SCROLL_TO_END)
+        box = await call.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= height
+        await deny.click()
+        await chat.answers.last.get_by_text("did not approve").wait_for()

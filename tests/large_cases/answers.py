@@ -192,7 +192,7 @@ def calls_of_the_agent(count: int) -> Work:
 
 
 def _show_round(events: Sequence[RunEvent]) -> None:
-    thoughts = ThoughtFilter(emits=True)
+    thoughts = ThoughtFilter(shows_thoughts=True)
     view = HostRenderer(True, ORIGIN, SIGN)
     thoughts.begin_round(may_call=True)
     for event in events:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from openai_responses import endpoint as endpoint_module
 from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Endpoint,
@@ -216,3 +217,31 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
 def test_only_openai_and_azure_are_no_gateways(address: str, is_gateway: bool) -> None:
     """They may learn who asks; OpenAI and Azure do not, unless a valve says so."""
     assert Endpoint(address, "").is_gateway == is_gateway
+
+
+def test_address_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer asks for the server's name again and again."""
+    read: list[str] = []
+    url_parts = endpoint_module.url_parts
+
+    def counted(text: str) -> object:
+        read.append(text)
+        return url_parts(text)
+
+    monkeypatch.setattr(endpoint_module, "url_parts", counted)
+    address = "https://read-once.tld/v1"
+
+    for _ in range(2):
+        endpoint = Endpoint(address, KEY)
+        assert endpoint.host == "read-once.tld"
+        assert endpoint.is_gateway
+        assert endpoint.url("/responses") == f"{address}/responses"
+
+    assert read == [address]
+
+
+def test_wrong_address_is_refused_each_time() -> None:
+    """The first refusal is not taken for an answer."""
+    for _ in range(2):
+        with pytest.raises(InvalidSetting):
+            _ = Endpoint("ftp://read-twice.tld", KEY).host

@@ -31,7 +31,9 @@ class Shell:
         self.texts: list[str] = []
         self.parameters = StrategyParameters(**parameters)  # type: ignore[arg-type]
         self._guard = GuardedTools(tools)
-        self._thoughts = ThoughtFilter(emits=self.parameters.emit_intermediate_thoughts)
+        self._thoughts = ThoughtFilter(
+            shows_thoughts=self.parameters.emit_intermediate_thoughts
+        )
 
     async def run(self, *answers: Sequence[Item]) -> Spending:
         """Run until the answer; return what it took."""

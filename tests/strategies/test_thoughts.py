@@ -19,7 +19,7 @@ def shown(
     emits: bool, *rounds: Sequence[Item], may_call: bool = True
 ) -> tuple[ThoughtFilter, list[RunEvent]]:
     """What is made of rounds with these items."""
-    thoughts = ThoughtFilter(emits=emits)
+    thoughts = ThoughtFilter(shows_thoughts=emits)
     told: list[RunEvent] = []
     first = 0
     for items in rounds:
@@ -257,7 +257,7 @@ def test_refusal_is_read_like_an_answer() -> None:
 def test_broken_answer_shows_what_there_is() -> None:
     """Text that was held back, or waited for the rest of a tag, is not lost."""
     for emits in (SHOWN, HIDDEN):
-        thoughts = ThoughtFilter(emits=emits)
+        thoughts = ThoughtFilter(shows_thoughts=emits)
         thoughts.begin_round(may_call=True)
         events = run_of(message("1", "It rains <"))
         told = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
@@ -270,7 +270,7 @@ def test_broken_answer_shows_what_there_is() -> None:
 
 def test_status_notes_pass_the_filter() -> None:
     """They belong to no item."""
-    thoughts = ThoughtFilter(emits=False)
+    thoughts = ThoughtFilter(shows_thoughts=False)
 
     assert list(thoughts.show(Status("Wait."))) == [Status("Wait.")]
 

@@ -29,7 +29,7 @@ class Reading:
     """One message, as it is shown piece by piece."""
 
     def __init__(self) -> None:
-        self._thoughts = ThoughtFilter(emits=True)
+        self._thoughts = ThoughtFilter(shows_thoughts=True)
         self._item = {"type": "message", "id": "msg_1", "role": "assistant"}
         self._text = ""
         assert self._shown(ItemAdded(0, self._item)) == []

@@ -55,7 +55,7 @@ def usable_settings(valves: Valves) -> ValveSettings:
     secrets = _changed_secrets(valves, allowed)
     inactive = list(disabled)
     for name, secret in secrets.items():
-        if UNREADABLE_SECRET in secret:
+        if UNREADABLE_SECRET in secret:  # of the headers it may be one value
             inactive.append(name)
     sandbox = settings.sandbox
     if sandbox.wheels.strip() and _WHEELS not in allowed:
@@ -80,7 +80,10 @@ def _allowed_entries() -> Sequence[str]:
 
 
 def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
-    """Return the valves that would reach what is not allowed, without effect."""
+    """Return the valves that would reach what is not allowed, by name.
+
+    Each has the value that takes its effect away.
+    """
     disabled: dict[str, Any] = {}
     if not valves.VERIFY_SSL and "VERIFY_SSL" not in allowed:
         disabled["VERIFY_SSL"] = True
@@ -96,7 +99,7 @@ def _disabled_valves(valves: Valves, allowed: Sequence[str]) -> dict[str, Any]:
 
 
 def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
-    """Return the secrets whose references are not used as they are stored."""
+    """Return the secrets that are not used as they are stored, by the valve's name."""
     changed: dict[str, str] = {}
     for name in _SECRETS:
         secret = _usable_secret(getattr(valves, name), name, allowed)
@@ -111,20 +114,21 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
 
 
 def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
-    """Return a secret, or what cannot be read in place of a reference.
+    """Return a secret, or `UNREADABLE_SECRET` in place of a reference that is not allowed.
 
     The path of a file is used as it is compared, so that no `..` leads elsewhere.
     """
-    kind, _, named = stored.strip().partition(":")
-    named = named.strip()
+    kind, _, target = stored.strip().partition(":")
+    target = target.strip()
     if kind == "file":
-        named = os.path.normpath(named)
+        target = os.path.normpath(target)
     elif kind != "env":
         return stored
-    reference = f"{kind}:{named}"
+    reference = f"{kind}:{target}"
     patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
-    is_allowed = any(fnmatchcase(reference, pattern) for pattern in patterns)
-    return reference if is_allowed else UNREADABLE_SECRET
+    if any(fnmatchcase(reference, pattern) for pattern in patterns):
+        return reference
+    return UNREADABLE_SECRET
 
 
 def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
@@ -144,9 +148,9 @@ def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
     parts = url_parts(address)
     if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
         return False
-    host = f".{parts.hostname}"
-    is_openais = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
-    if is_openais and valve == "BASE_URL":
+    host = f".{parts.hostname}"  # with a dot, so that `notapi.openai.com` is another
+    is_openai = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
+    if is_openai and valve == "BASE_URL":
         return True
     path = normpath(unquote(parts.path or "/"))
     origin = f"{parts.scheme}://{parts.netloc.lower()}"

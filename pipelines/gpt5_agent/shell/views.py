@@ -154,7 +154,7 @@ class HostRenderer:
         """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
-        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
         self._origin = origin
         self._sign = sign
         self._round_start = 0
@@ -273,7 +273,7 @@ class ClientRenderer:
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
-        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None

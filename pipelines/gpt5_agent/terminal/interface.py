@@ -36,7 +36,7 @@ class _TerminalLines:
 
     def __init__(self, *, emits_thoughts: bool) -> None:
         """Begin with none."""
-        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._thoughts = ThoughtFilter(shows_thoughts=emits_thoughts)
 
     def show(self, event: AgentEvent) -> Iterator[str]:
         """Yield the lines for events that `UserInterface` has no method for."""

@@ -71,8 +71,9 @@ class HostToolNames:
         for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
             if character == "_" and name[:index] in tool_ids:
                 prefix = name[: index + 1]
-                rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
-                names += [rest, prefix + rest]  # the own name may begin like the id
+                own_name = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+                # The own name may itself begin like the id.
+                names += [own_name, prefix + own_name]
         longer_names = [f"{tool_id}_{name}" for tool_id in sorted(self.toolkit_ids)]
         return names + longer_names
 
@@ -81,12 +82,11 @@ class HostToolNames:
 
         It may match the whole name, or the tool's own name on its server.
         """
-        cut = _CUT_NAME.fullmatch(name)
-        if cut is None or name in self.own_tools:
+        cut_name = _CUT_NAME.fullmatch(name)
+        if cut_name is None or name in self.own_tools:
             return False
-        beginning, digest = cut.groups()
         return any(
-            _may_match_on_server(beginning, digest, f"{mcp_id}_", pattern)
+            _may_match_on_server(cut_name[1], cut_name[2], f"{mcp_id}_", pattern)
             for mcp_id in self.mcp_ids
         )
 
@@ -94,20 +94,26 @@ class HostToolNames:
 def _may_match_on_server(
     beginning: str, digest: str, prefix: str, pattern: str
 ) -> bool:
-    """Say whether a pattern may match a cut name that begins with a server's prefix."""
+    """Say whether a pattern may match a cut name that begins with a server's prefix.
+
+    `digest` is the beginning of the SHA-256 of the whole name: it tells whether a
+    pattern without wildcards is that name, or the tool's own name on the server.
+    """
     if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
         return False
     if _WILDCARDS.isdisjoint(pattern):
-        wholes = (pattern, prefix + pattern)
-        return any(hex_digest(whole).startswith(digest) for whole in wholes)
+        whole_names = (pattern, prefix + pattern)
+        return any(hex_digest(name).startswith(digest) for name in whole_names)
     own_beginning = beginning[len(prefix) :]
-    return any(_may_continue(known, pattern) for known in (beginning, own_beginning))
+    return _may_continue(beginning, pattern) or _may_continue(own_beginning, pattern)
 
 
 def _may_continue(beginning: str, pattern: str) -> bool:
     """Say whether a pattern matches any text that begins like this.
 
-    Some part of the pattern then matches the beginning, and the rest what follows.
+    The beginning of the pattern then matches the beginning of the text, and the rest of
+    the pattern what follows. Where the pattern is divided is not known, so all places
+    are tried.
     """
-    parts = (pattern[:end] for end in range(len(pattern) + 1))
-    return any(fnmatchcase(beginning, part) for part in parts)
+    pattern_beginnings = [pattern[:end] for end in range(len(pattern) + 1)]
+    return any(fnmatchcase(beginning, part) for part in pattern_beginnings)

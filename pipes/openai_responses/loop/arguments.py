@@ -26,9 +26,14 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 _MAX_DEPTH = 40
 """Levels of a value that are checked; deeper ones are the tool's to check."""
 _MAX_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
+"""Characters, entries and steps that one check may read or take (`JsonBudget`).
+
+Arguments that need more are given to the tool as they are.
+"""
 _STEP = 20
 """The work of a comparison in addition to what it reads."""
+_MAX_SHOWN_CHOICES = 20
+_MAX_SHOWN_CHARACTERS = 60
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
@@ -63,9 +68,10 @@ class _SchemaCheck(NamedTuple):
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
         if isinstance(value, list | dict):
-            is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self.budget.left) if is_compared else 1
+            if "enum" in node or "const" in node:
+                # Each choice is compared with the whole value.
+                size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
@@ -138,7 +144,9 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_among(value, allowed):
-        words = _listed([_quote(choice) for choice in allowed[:21]])
+        # One more than is shown: the list then says that there are others.
+        first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
+        words = _listed([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
@@ -161,12 +169,23 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+    """Return words as a list with "or"; long ones and long lists end in dots."""
+    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    listed = " or ".join(shown)
+    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
+
+
+def _shortened(word: str) -> str:
+    if len(word) <= _MAX_SHOWN_CHARACTERS:
+        return word
+    return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
 def _quote(value: Any) -> str:
-    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+    """Return a value as a model reads it, with the beginning of a long text."""
+    if isinstance(value, str):
+        return repr(value[:_MAX_SHOWN_CHARACTERS])
+    return short_repr(value)
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -187,15 +206,15 @@ def check_arguments(
     """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
-    given = dict(arguments)
+    kept = dict(arguments)
     error = ""
     with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)
+        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        given = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(given, schema)
+        kept = _drop_nulls(arguments, schema, check, 0)
+        error = check.error(kept, schema)
     complaint = f"The argument {error}." if error else None
-    return given, complaint
+    return kept, complaint
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
@@ -217,11 +236,13 @@ def _drop_property_nulls(
     required: set[str] = set()
     for form in forms:
         required |= set(form.get("required") or ())
-    nulls = check._replace(errors={})
+    # With errors of its own: `known` is made here, and remembered errors hold only as
+    # long as the parts that they are about.
+    null_check = check._replace(errors={})
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and nulls.error(None, known[name]):
+        if may_be_dropped and null_check.error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept

@@ -85,7 +85,8 @@ from openai_responses.transport.stream import (
 )
 
 _THOUGHT_SHARE = 0.02
-"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
+behind them must not wait."""
 
 
 def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
@@ -120,7 +121,12 @@ class Limits(NamedTuple):
 class Attempts:
     """The attempts at each response of a run: `request`, `response`, and the last `error`.
 
-    This is the provider of the Responses API (`loop/run.py`).
+    This is the provider of the Responses API (`loop/run.py`). `usages` are those of all
+    attempts of the run, `_call_ids` those of all its calls. For each response,
+    `_retries` and `_repaired` count its attempts, and `_thought` is the thought that is
+    on the page before anything else. For each attempt, `has_shown` says whether it
+    showed more than that, `_thinks` whether that thought is (also) its own, and `_held`
+    are its events that are not shown yet.
     """
 
     def __init__(
@@ -152,10 +158,10 @@ class Attempts:
             async with aclosing(self._attempt()) as events:
                 async for event in events:
                     yield event
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
+            status, wait = self._prepare_next_attempt()
+            if status is None or not self.deadlines.allow(wait):
                 break
-            yield note
+            yield status
             self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
@@ -175,8 +181,7 @@ class Attempts:
     async def _attempt(self) -> RunEvents:
         """Send the request once; yield what is shown of its answer.
 
-        `_held` keeps what is not shown yet, `error` why there is no answer, or only a
-        part of it.
+        `error` then says why there is no answer, or only a part of it.
         """
         self.error: ResponsesError | None = None
         self.has_shown = False
@@ -291,13 +296,17 @@ class Attempts:
             return _Background(self).events(payload)
         return _stream_response("/responses", payload, self)
 
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
+    def _prepare_next_attempt(self) -> tuple[Status | None, float]:
+        """Change the request if that may help.
+
+        Returns the status to show before the next attempt, None if there is none, and
+        the seconds to wait.
+        """
         failure = _retriable_failure(self.error, self.response)
         if failure is None or self.has_shown:
             return None, 0.0
-        is_open = self.request.background and not self.response.refusal
-        if is_open and _may_run(self.error):
+        is_unrefused_background = self.request.background and not self.response.refusal
+        if is_unrefused_background and _may_run_on_server(self.error):
             return None, 0.0
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
@@ -307,9 +316,9 @@ class Attempts:
             return None, 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repaired = self._repair(failure, is_last=wait is None)
-        if repaired or wait is None:
-            return repaired, 0.0
+        repair_status = self._repair(failure, is_last=wait is None)
+        if repair_status or wait is None:
+            return repair_status, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         sentence = f"{failure_status(failure)} Trying again in {seconds}."
@@ -349,6 +358,7 @@ _STANDARD_TIER = (
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _MAX_WAIT_FOR_ID = 60.0
+"""Seconds that a response which nobody reads any more has to name its id."""
 _FETCHING_REST = (
     "The connection to the model was lost: fetching the rest of the answer."
 )
@@ -359,10 +369,11 @@ class _Background:
 
     `_response_id` is set as soon as the server has named it. `_last_sequence` is the
     number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_error` is that of the last request.
-    `_is_polling` says whether the next request is for the response itself, not for its
-    stream. `_is_cancelled` is set once, also for a response that does not exist any
-    more.
+    ended; both are -1 before the first. `_error` is that of the last request,
+    `_failures` counts the requests in a row that brought nothing new. `_resumable` says
+    whether the API may still resume the stream, `_is_polling` whether the next request
+    is for the response itself, not for its stream. `_is_cancelled` is set once, also for
+    a response that does not exist any more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
@@ -506,6 +517,7 @@ class _Background:
             wait = 0.0
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
+            # The API does not know the response (any more): there is nothing to cancel.
             self._is_cancelled = error is not None and error.status == 404
             raise ResponseLost
         return wait
@@ -654,7 +666,10 @@ def _whole_events(
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
+"""Statuses of a gateway in front of the API that got no answer in time.
+
+520 to 524 are Cloudflare's own.
+"""
 
 
 def _retriable_failure(
@@ -670,7 +685,9 @@ def _retriable_failure(
         return error.failure
     if state.ending:
         return None
-    return Failure() if state.event_count else MalformedEvent.failure
+    if state.event_count == 0:
+        return MalformedEvent.failure
+    return Failure()
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -680,7 +697,7 @@ def _is_visible(event: RunEvent) -> bool:
     return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
-def _may_run(error: ResponsesError | None) -> bool:
+def _may_run_on_server(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
     A background response whose id is unknown continues; sent again, it would be billed

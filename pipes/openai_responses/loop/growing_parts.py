@@ -38,7 +38,7 @@ class GrowingParts:
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
-        is_known = bool(unended)
+        had_deltas = bool(unended)
         own = [part] if part in unended else []
         matched, shown = self._match(own, text)
         if shown < len(text):
@@ -51,7 +51,7 @@ class GrowingParts:
             del self._deltas[other]
         unended.pop(part, None)
         self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
+        return self._rest(part, text, shown, had_deltas=had_deltas)
 
     def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
         """Take all parts of the finished item; return what is still to be shown."""
@@ -74,18 +74,21 @@ class GrowingParts:
         order. Those that this text accounts for are removed.
         """
         own = [part] if part in self._deltas else []
-        is_known = bool(own or strays)
+        had_deltas = bool(own or strays)
         matched, shown = self._match(chain(own, strays), text)
         for _ in matched[len(own) :]:
             strays.popleft()
         if strays and not own and not matched:
             strays.popleft()  # it contradicts this text, and belongs to no other
-        return self._rest(part, text, shown, is_known=is_known)
+        return self._rest(part, text, shown, had_deltas=had_deltas)
 
     def _match(
         self, candidates: Iterable[TextPlace], text: str
     ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
+        """Return the first candidates whose deltas, joined, begin `text`.
+
+        Returns with them how many characters of `text` they account for.
+        """
         matched: list[TextPlace] = []
         shown = 0
         for candidate in candidates:
@@ -100,12 +103,14 @@ class GrowingParts:
         return matched, shown
 
     @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+    def _rest(
+        part: TextPlace, text: str, shown: int, *, had_deltas: bool
+    ) -> list[Rest]:
         """Return what is to be shown of a text of which `shown` characters are.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
+        contradicts_deltas = had_deltas and shown == 0
+        if contradicts_deltas or shown == len(text):
             return []
         return [(part, text[shown:])]

@@ -27,7 +27,7 @@ opens when it ends, with an id of ours. Some servers number the calls of each re
 anew; such a call leaves here under an id that no earlier response has.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import (
     Callable,
     Collection,
@@ -77,8 +77,14 @@ from openai_responses.ulid import new_ulid
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    `_items` are the items as they were announced. A *position* is that of an item in
+    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
+    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
+    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
+    is not known yet, by its id, or by its `output_index` if the delta has none.
+    `_growing` is the text that the last delta belongs to, and the position of its item.
+    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
+    leave with, by those of the wire.
     """
 
     def __init__(
@@ -121,7 +127,9 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
+        if self.ending:
+            return self._take_reason(event)
+        return self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -150,10 +158,11 @@ class ResponseState:
         the other way round, and only the second one has the reason.
         """
         kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
+        match event:
+            case StreamError() if kind == "failed":
+                self._fail("failed", event.error)
+            case FinalResponse(status="failed") if kind == "error":
+                return self._finish(event)
         return []
 
     def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
@@ -169,7 +178,10 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
+        """Return the position of the item that an event is about, if it is known.
+
+        The module says how: by its ids, else by the `output_index`.
+        """
         for item_id in ids:
             position = self._ids.get(item_id)
             if position is not None and fits(self._items[position]):
@@ -177,7 +189,10 @@ class ResponseState:
         position = self._latest.get(index)
         if position is None or not fits(self._items[position]):
             return None
-        return position if position in self._open or not any(ids) else None
+        has_id = any(ids)
+        if has_id and position not in self._open:
+            return None
+        return position
 
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
@@ -221,9 +236,9 @@ class ResponseState:
         index = event.output_index
         kind = event.kind
         item_id = event.item_id
-        text, position = self._growing
+        last_text, position = self._growing
         events: list[RunEvent] = []
-        if text != (index, kind, item_id):
+        if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None:
             if kind not in _OPENED_BY:
@@ -308,21 +323,20 @@ class ResponseState:
         """Yield the positions of the items of the final snapshot, if they are known."""
         positions = [self._find_item(_NOWHERE, item) for item in items]
         taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
+        unmatched: dict[str, deque[int]] = defaultdict(deque)
+        for known_position, known_item in enumerate(self._items):
             if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
+                unmatched[item_type(known_item)].append(known_position)
         for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
+            same_type = unmatched[item_type(item)]
+            if position is None and same_type:
+                yield same_type.popleft(), item
             else:
                 yield position, item
 
 
-_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
+"""The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
 
@@ -355,7 +369,8 @@ def _can_grow(item: Item, kind: str) -> bool:
     """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
+    text_field = kind_of(item).text
+    return text_field is not None and text_field[0] == kind
 
 
 def _ids(item: Item) -> list[str]:

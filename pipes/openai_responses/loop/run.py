@@ -154,9 +154,11 @@ class _Rounds:
     """The rounds of a run; each is a response and the outputs of its calls.
 
     `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls. `_output` and `_usages` are
-    those of the whole run. `_held` are events of calls that wait for the judgment.
-    `_was_limited` says whether a limit has kept a call from being made.
+    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
+    allowed to call tools, and `_had_output` whether the run had items before it.
+    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
+    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
+    made.
     """
 
     def __init__(
@@ -429,11 +431,11 @@ class _Rounds:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self._inputs.append(response)
         if refusal is None:
+            self._inputs.append(response)
             self._add_item(response)
             return
-        response["reason"] = refusal
+        self._inputs.append({**response, "reason": refusal})
         call, output = refused_pair(request, refusal)
         yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
         yield ToolOutput(self._add_item(output), output, failed=True)
@@ -492,8 +494,13 @@ async def _remote_refusal(
         return toolset.texts.describe(name, limit).removeprefix("Error: ")
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = toolset.approver
-    approver = replace(approver, default_rule=approver.remote_default(request))
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
+    if arguments is None:  # the person who decides sees what is not JSON as it is
+        arguments = {"arguments": text}
+    default_rule = toolset.approver.remote_default(request)
+    approver = replace(toolset.approver, default_rule=default_rule)
+    return await approver.refusal(
+        call_id=str(request.get("id")),
+        name=name,
+        arguments=arguments,
+        via=str(request.get("name")),
+    )

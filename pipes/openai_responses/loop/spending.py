@@ -47,8 +47,11 @@ class Spending:
     """What a run has taken so far, compared with its budget.
 
     `usages` has one entry for each response; all earlier rounds together are the first
-    one. `last_usage` is that of the last response, `delegated_usage` that of tasks since
-    it was last taken. `parent` is the spending of the run that delegated this task.
+    one. `usage` is the sum without earlier rounds. `last_usage` is that of the last
+    response, `delegated_usage` that of tasks since it was last taken. `_parent` is the
+    spending of the run that delegated this task, `_stop` the end of a run that was
+    stopped. `_started_at` moves ahead by each pause: the time so far is what is between
+    it and now, in seconds of the event loop's clock.
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
@@ -160,8 +163,9 @@ class Spending:
 
     def limit_of_calls(self, number: int) -> SpentLimit | None:
         """Return the limit that refuses the calls of a round, if any."""
-        is_last_of_many = number == self._budget.rounds > 1
-        if is_last_of_many or number > self._budget.rounds:
+        max_rounds = self._budget.rounds
+        is_last_of_many = number == max_rounds and max_rounds > 1
+        if is_last_of_many or number > max_rounds:
             return "rounds"
         return self._spent_limit()
 
@@ -174,7 +178,7 @@ class Spending:
         if self.seconds_left == 0:
             return "seconds"
         max_tokens = self._budget.tokens
-        if 0 < max_tokens <= self.total_usage.total:
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
             return "tokens"
         return None
 

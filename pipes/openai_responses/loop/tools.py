@@ -69,13 +69,17 @@ class Approver:
     by the `mcp_approval_request`."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the strictest rule of a tool and of `via`, which passes the call on."""
+        """Return the strictest rule of a tool and of `via`, which passes the call on.
+
+        Of the rules that match `name` only the first counts, so that a rule for one
+        tool can allow what a later one for many denies.
+        """
         strictest = _first_match(self.rules, name) or self.default_rule
-        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
-            other_rule = _first_match(rest, other_name) or "auto"
+            other_rule = _first_match(unmatched, other_name) or "auto"
             strictest = max(strictest, other_rule, key=_STRICTNESS.index)
-        for pattern, possible_rule in rest:
+        for pattern, possible_rule in unmatched:
             if self.may_match(name, pattern):
                 strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
         return strictest
@@ -331,7 +335,8 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    One person is asked at a time. Meanwhile the time of the batch stops.
+    One question is put to the person at a time, under the lock `_asking`. Meanwhile the
+    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -358,9 +363,9 @@ class _Batch:
         if call.has_own_time:
             await asyncio.wait([task])
         while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
+            seconds_left = self._end - self._loop.time()
+            if seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
             elif self._asking.locked():
                 # A person is asked: wait for the answer, which moves the end.
                 async with self._asking:
@@ -431,10 +436,10 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    given, complaint = check_arguments(arguments, schema)
+    checked, complaint = check_arguments(arguments, schema)
     if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.call_kind(name))
+    return _ReadyCall(name, checked, tools.call_kind(name))
 
 
 def _arguments(call: Item) -> object:
@@ -442,7 +447,9 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return load_json(text) if isinstance(text, str) and text.strip() else {}
+    if not isinstance(text, str) or not text.strip():
+        return {}
+    return load_json(text)
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
@@ -471,7 +478,10 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 
 def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with the beginning and end of each long text, and a note."""
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A longer text keeps its beginning and its end, with a note between them.
+    """
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
     if not isinstance(output, str) or len(output) <= characters:

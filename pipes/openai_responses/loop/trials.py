@@ -9,7 +9,8 @@ from openai_responses.transport.stream import ItemAdded
 class RunTrials:
     """The repairs on trial in a run.
 
-    `confirmed` holds those that helped, in their order, over all responses of the run.
+    `confirmed` holds those that helped, in their order, over all responses of the run;
+    `_open` those of a request that the server has not accepted yet.
     """
 
     def __init__(self) -> None:

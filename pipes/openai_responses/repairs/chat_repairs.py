@@ -57,7 +57,7 @@ class ChatRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
 
     @abstractmethod
     def stored(self) -> list[str]:
@@ -78,8 +78,9 @@ class ChatRepair(ABC):
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
         items = sent.asked["input"]
-        with_it = name_items(items, [*sent.repairs, self])
-        return with_it != name_items(items, sent.repairs)
+        sent_before = name_items(items, sent.repairs)
+        sent_with_this = name_items(items, [*sent.repairs, self])
+        return sent_with_this != sent_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class LeaveOutItem(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
@@ -120,7 +121,7 @@ class SendAsText(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.had_media:
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
@@ -143,7 +144,7 @@ class LeaveOutKind(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.kind == "code_interpreter_call":
             return "Earlier code runs are no longer available: answering without them."
         noun = self.kind.replace("_", " ")
@@ -174,7 +175,7 @@ class LeaveOutReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The server could not read earlier reasoning in this chat: answering "
             "without it."
@@ -202,7 +203,7 @@ class PlainItems(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The server rejected this chat as it was: only its texts and tool results "
             "were sent."
@@ -231,7 +232,7 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return "The server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
@@ -260,7 +261,7 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return "The server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
@@ -300,6 +301,7 @@ _BY_NAME = {
 
 
 def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    """Return the repair of a stored form, None for anything else."""
     if not all(isinstance(word, str) for word in row):
         return None
     match row:
@@ -350,9 +352,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    sent = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
-    return [row for row in sent if id(row.item) in in_pairs]
+    changed = _apply_changes(rows, _join_changes(rows, own))
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
+    return [row for row in changed if id(row.item) in in_pairs]
 
 
 def _apply_changes(
@@ -381,6 +383,7 @@ def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
 def _join_changes(
     rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
 ) -> _JoinedChanges:
+    """Return what `repairs` do together; leaving an item out wins (`_apply_changes`)."""
     left_out: set[str] = set()
     plain: set[str] = set()
     for repair in repairs:
@@ -390,14 +393,18 @@ def _join_changes(
                 left_out.add(row.name)
             elif change == "plain":
                 plain.add(row.name)
-    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
-    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+    calls_as_words: set[object] = set()
+    for row in rows:
+        if row.name in left_out and is_paired(row.item):
+            calls_as_words.add(row.item.get("call_id"))
+    return _JoinedChanges(left_out, plain, calls_as_words)
 
 
 def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
-    """Return the rows up to the one with a name, itself included.
+    """Return the rows up to the one with `last_name`, itself included.
 
-    Without a name these are all, with one that no row has none.
+    An empty name means all rows. If no row has the name, none is returned: the item is
+    not in the chat any more.
     """
     if not last_name:
         return rows
@@ -417,15 +424,18 @@ def _has_plain_form(item: Item) -> bool:
 
 
 def is_from_people(item: Item) -> bool:
-    """Say whether a person or the administrator wrote `item`, which always stays."""
+    """Say whether a person or the administrator wrote `item`, which always stays.
+
+    Items without a role, such as calls, are the model's or its tools'.
+    """
     return bool(item.get("role", "assistant") != "assistant")
 
 
 def _words_of_pair(item: Item) -> Item:
     """Return a call or an output as words of the model."""
     if is_call(item):
-        given = item.get("arguments") or item.get("input")
-        text = f"I called {item.get('name')}: {given}"
+        arguments = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {arguments}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
     return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])

@@ -105,8 +105,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    words = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+    codes = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
@@ -138,6 +138,7 @@ def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
 
 
 def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+    """Return the trial that sends less of the chat; first the one that keeps more."""
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
         if _is_worth_trying(repair, sent):
             return Trial(repair, error)
@@ -164,9 +165,9 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     if repair in sent.repairs:
         return False
     if isinstance(repair, ReplaceEffort):
-        earlier = [r for r in sent.repairs if isinstance(r, ReplaceEffort)]
-        if repair.allowed in [replaced.refused for replaced in earlier]:
-            return False
+        for earlier in sent.repairs:
+            if isinstance(earlier, ReplaceEffort) and earlier.refused == repair.allowed:
+                return False
     return repair.applies(sent)
 
 
@@ -272,8 +273,10 @@ def _without_item(
         yield Trial(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield Trial(SendAsText(name, noun))
-    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
-    if is_hosted(item) and left_out:  # a known type, so its name is short
+    has_left_out = any(
+        isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
+    )
+    if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
@@ -297,6 +300,7 @@ def _by_id(refusal: Refusal) -> Iterator[Trial]:
 
 
 def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for encrypted reasoning that the server's words are about."""
     has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
     if has_encrypted and _UNREADABLE.search(refusal.words):
         yield Trial(LeaveOutReasoning(refusal.sent.last_name))

@@ -37,6 +37,8 @@ class RepairScope(NamedTuple):
 
 
 class _Entry(NamedTuple):
+    """A repair that requests of an account to a model need."""
+
     account: str
     model: str
     repair: Repair
@@ -49,6 +51,7 @@ class RepairMemory:
         """Start empty; `now` is a time in seconds that never goes back."""
         self._now = now
         self._ends: dict[str, dict[_Entry, float]] = {}
+        """Until when each entry is remembered, by user; the oldest entry comes first."""
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
@@ -59,8 +62,9 @@ class RepairMemory:
         repairs: dict[Repair, None] = {}
         for owner in owners:
             for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
+                is_same_account = entry.account == scope.account
+                is_same_model = entry.model == scope.model
+                if is_same_account and is_same_model and now < end:
                     repairs[entry.repair] = None
         return tuple(repairs)
 
@@ -72,19 +76,24 @@ class RepairMemory:
         `is_as_configured` says whether the request had only what its administrators
         set; it may cost a moment, and is called only if it matters.
         """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+        longest_name = max(len(name) for name in scope)
+        if not trial.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
             return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
+        may_be_for_all = (
+            trial.is_named and trial.helped_at_once and not trial.repair.is_about_chat
+        )
         if may_be_for_all and is_as_configured():
             self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
         elif scope.user:
             self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
 
     def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
+        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
     ) -> None:
+        """Remember a repair for a day; if it is known, the day begins again.
+
+        Of more than `max_entries` the oldest is forgotten.
+        """
         if owner not in self._ends and len(self._ends) >= MAX_USERS:
             self._forget_a_user()
         now = self._now()
@@ -92,7 +101,7 @@ class RepairMemory:
         remembered = self._ends.get(owner, {}).items()
         ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
-        if len(ends) >= most:
+        if len(ends) >= max_entries:
             oldest = next(iter(ends))
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS

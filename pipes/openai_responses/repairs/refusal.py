@@ -112,7 +112,8 @@ class OwnTexts:
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
 
-        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        A longer path than those of the API makes no pattern, because `re` keeps the
+        last 512 patterns in memory.
         """
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
@@ -158,7 +159,11 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _open_quote(words: str) -> str:
-    """Return words without their last sign, which a server may put behind a quote."""
+    """Return words without their last character, which may be the server's own.
+
+    A server may quote a text and then close the quotation, so the closing mark is not
+    searched in the request.
+    """
     return words[:-1]
 
 
@@ -173,10 +178,13 @@ class SentRequest(NamedTuple):
     """What was sent, and what it was made of."""
 
     payload: dict[str, Any]
+    """The body that was sent."""
     items: Sequence[NamedItem]
+    """The items of its input, with their names."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
+    """What was done to that body (`request_repairs.Repair`), in this order."""
 
     @property
     def last_name(self) -> str:
@@ -305,7 +313,7 @@ class Refusal:
         functions = self._names(_FUNCTION_IN_WORDS)
         kinds = self._names(_HOSTED_TOOL_IN_WORDS)
         labels = self._names(_SERVER_IN_WORDS)
-        stores = set(_VECTOR_STORE.findall(self.words))
+        named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
             kinds.add(str(self.error.type).removesuffix("_user_error"))
@@ -315,8 +323,9 @@ class Refusal:
             if kind in ("function", "custom"):
                 is_named = tool.get("name") in functions
             elif kind == "file_search":
-                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
-                is_named = is_named or bool(stores & used)
+                store_ids = as_list(tool.get("vector_store_ids"))
+                own_stores = {str(store_id) for store_id in store_ids}
+                is_named = is_named or bool(named_stores & own_stores)
             if is_named:
                 yield tool
 

@@ -85,7 +85,9 @@ _FIELDS_WITH_A_MEANING = frozenset(
 """An item without one of them would say something else: it is left out whole."""
 _ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
 _MAX_KEYS = 6
+"""Names in the path of a field that a repair remembers."""
 _MAX_TYPE = 64
+"""Characters of an item's type, and of a field's name in a message."""
 
 
 class RequestRepair(ABC):
@@ -99,7 +101,7 @@ class RequestRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
 
     @abstractmethod
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class LeaveOutParameter(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         if self.path == "stream":
             return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
@@ -144,7 +146,8 @@ class LeaveOutParameter(RequestRepair):
         return _with_parameter(payload, self.path, None)
 
     def _is_about_another(self, value: object) -> bool:
-        return self.value_digest not in ("", json_digest(value))
+        """Say whether only another value was refused; without a digest all were."""
+        return bool(self.value_digest) and self.value_digest != json_digest(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ class ReplaceEffort(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +197,7 @@ class LeaveOutToolChoice(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -220,25 +223,28 @@ class LeaveOutTool(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        left = [tool for tool in declared if json_digest(tool) != self.digest]
-        if len(left) == len(declared):
+        remaining = self._without_it(declared)
+        if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), left)
-        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
-        return _with_tools(changed, tools, choice)
+        choice = _remaining_choice(payload.get("tool_choice"), remaining)
+        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+
+    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+        return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return all(json_digest(tool) != self.digest for tool in tools)
+        return len(self._without_it(tools)) == len(tools)
 
 
 def _with_tools(
@@ -266,8 +272,10 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     allowed = choice.get("tools")
     if not isinstance(allowed, list):
         return choice if tool_name(choice) in names else None
-    chosen = [tool for tool in allowed if tool_name(tool) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
+    still_allowed = [tool for tool in allowed if tool_name(tool) in names]
+    if not still_allowed:
+        return "none"
+    return {**choice, "tools": still_allowed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +287,7 @@ class LeaveOutField(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -318,7 +326,7 @@ class LeaveOutStrict(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -355,7 +363,7 @@ class LowerItems(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -372,7 +380,7 @@ class MoveMessages(RequestRepair):
 
     @property
     def message(self) -> str:
-        """What the person is told who waits."""
+        """The status line for the person who waits."""
         return (
             "The model's server does not accept text between a tool call and its result: "
             "moving the text after it."

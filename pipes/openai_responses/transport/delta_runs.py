@@ -22,11 +22,14 @@ one.
 
 import re
 
+# Each `*+`, `++` and `{…}+` is possessive: it gives back nothing that it matched, so that
+# no text of a server makes a search slow.
+
 _TEXT_PIECE = r'[^"\\\x00-\x1f]*+'
 _TEXT_INSIDE = rf'{_TEXT_PIECE}(?:\\["\\/bfnrt]{_TEXT_PIECE})*+'
 """Between the quotation marks of a text in JSON."""
 _WHOLE_NUMBER = r'(?<!"delta":)(?:0|[1-9][0-9]{0,17}+)'
-"""Not of a delta, which is a text."""
+"""Of up to 18 digits; not of a delta, which is a text."""
 
 _VARYING = r'"(?:delta|sequence_number|obfuscation)":'
 """The names of what differs in a run."""
@@ -43,7 +46,9 @@ _FIRST_EVENT = (
     rf"(?:(?P<third>{_SHARED}{_VARYING}){_VALUE})?"
     rf"(?P<end>{_SHARED}\n\n)"
 )
+"""An event with one to three of the names of `_VARYING`; the groups hold the rest."""
 _NEXT_EVENT = (
+    # `(?(second)…)` matches only if the first event has a second value.
     r"event: (?P=name)\n"
     rf"data: \{{(?P=begin){_VALUE}"
     rf"(?(second)(?P=second){_VALUE})"

@@ -58,9 +58,18 @@ def _question(name: str, arguments: JsonObject) -> str:
     Arguments cannot end the code block: no line of their JSON begins with backticks.
     """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
+    return (
+        f"The model wants to use {name} with:\n\n"
+        f"{_SCROLLING_BLOCK}\n\n```json\n{shown}\n```\n\n</div>"
+    )
 
 
+_SCROLLING_BLOCK = '<div style="max-height: 50vh; overflow: auto">'
+"""What holds the arguments in the message.
+
+The dialog of 0.11.4 neither scrolls nor shrinks: a long call would push its own
+beginning and the buttons off the screen. The card of 0.12 scrolls by itself.
+"""
 _MAX_WAITING_MS = 240_000
 """The longest time that Open WebUI waits for an answer to its approval card.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, json_digest
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.loop.tools import ApprovalRules
@@ -50,7 +51,7 @@ def hosted_tools(
         for tool in _configured_tools(config, model)
         if json_digest(tool) not in refused
     ]
-    replaced = set[str]()
+    replaced: set[str] = set()
     for tool in usable:
         kind = tool["type"]
         if kind != "web_search" or config.replaces_search:
@@ -77,7 +78,11 @@ def _is_researched(model: ResolvedModel, kind: str) -> bool:
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools; older web searches have longer names."""
+    """Say whether a model takes a type of tools.
+
+    Of the types that it lacks the beginnings are compared: `web_search_preview` is a web
+    search, too.
+    """
     if kind in CALLED_BY_NAME:
         return model.facts.functions
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
@@ -123,11 +128,13 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
         "search_context_size": options.search_context_size,
         "user_location": {"type": "approximate", **_location(options.user_location)},
     }
-    filters = {
-        "allowed_domains": _domains(options.allowed_domains),
-        "blocked_domains": _domains(options.blocked_domains),
-    }
-    filters = {name: domains for name, domains in filters.items() if domains}
+    filters: dict[str, list[str]] = {}
+    allowed = _domains(options.allowed_domains)
+    if allowed:
+        filters["allowed_domains"] = allowed
+    blocked = _domains(options.blocked_domains)
+    if blocked:
+        filters["blocked_domains"] = blocked
     if filters:
         tool["filters"] = filters
     if not options.external_web_access:
@@ -152,15 +159,13 @@ def unused_search_budget(config: Config, model: ResolvedModel) -> str:
     """
     options, _ = _search_options(config)
     is_set = options.return_token_budget != "default"
-    if (
-        not is_set
-        or takes_search_budget(model)
-        or "web_search" not in config.tool_kinds
-    ):
-        return ""
-    return (
-        f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
-    )
+    is_searching = "web_search" in config.tool_kinds
+    if is_set and is_searching and not takes_search_budget(model):
+        return (
+            f"{_SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not "
+            "sent."
+        )
+    return ""
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -169,28 +174,31 @@ _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, 
 
 def _domains(addresses: Sequence[str]) -> list[str]:
     """Return the domains of addresses: the API takes domains only, people paste more."""
-    domains = []
+    domains: list[str] = []
     for address in addresses:
         without_scheme = address.strip().rpartition("://")[2]
-        domains.append(re.split("[/:]", without_scheme)[0])
-    return [domain for domain in domains if domain]
+        domain = re.split("[/:]", without_scheme)[0]
+        if domain:
+            domains.append(domain)
+    return domains
 
 
-def _location(given: str | Mapping[str, str]) -> dict[str, str]:
-    """Return a place by the API's names, from an object or from words in their order.
+def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a location by the API's names, from an object or from words in their order.
 
-    A country that is no code of two letters would be refused, so it is left out.
+    A country that is no code of two letters would be refused, so it is left out. Raises
+    InvalidRequest for more than four words.
     """
-    if isinstance(given, str):
-        words = [word.strip() for word in given.split(",")]
+    if isinstance(setting, str):
+        words = [word.strip() for word in setting.split(",")]
         if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
             raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
-        given = dict(zip(_PLACE_NAMES, words, strict=False))
-    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
-    if len(place.get("country", "")) != _COUNTRY_CODE:
-        place.pop("country", None)
-    return place
+        setting = dict(zip(_PLACE_NAMES, words, strict=False))
+    location = {name: setting[name] for name in _PLACE_NAMES if setting.get(name)}
+    if len(location.get("country", "")) != _COUNTRY_CODE:
+        location.pop("country", None)
+    return location
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
@@ -216,7 +224,7 @@ def called_tools(
     body: JsonObject,
     model: ResolvedModel,
     expert: ExpertSettings,
-    log: Callable[[str], object] = str,
+    log: Callable[[str], object] = ignore_report,
     rules: ApprovalRules = (),
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
@@ -227,11 +235,11 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text = _tools_text(specs)
     strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _MAX_REMEMBERED
-    tools, lines = (
-        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
-    )
-    for line in lines:
+    if text and len(text) <= _MAX_REMEMBERED:
+        tools, log_lines = _known_tools(text, strict)
+    else:
+        tools, log_lines = _read_tools(specs, strict)
+    for line in log_lines:
         log(line)
     taken = [tool for tool in tools if _takes(model, tool["type"])]
     return [put_under_rules(tool, rules) for tool in taken]
@@ -251,14 +259,18 @@ def _tools_text(specs: list[Any]) -> str:
 
 @lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common."""
+    """Read the tools of a JSON text, which most requests of a server have in common.
+
+    Requests share the tools that are returned, so nobody may change them.
+    """
     return _read_tools(json.loads(text), strict)
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
     """Return tools in the API's form, and lines for the log."""
-    lines = list[str]()
-    return responses_tools(specs, strict=strict, log=lines.append), lines
+    log_lines: list[str] = []
+    tools = responses_tools(specs, strict=strict, log=log_lines.append)
+    return tools, log_lines
 
 
 _MAX_TOOLS = 128
@@ -287,8 +299,8 @@ def offer_tools(
     if not tools:
         return OfferedTools()
     kept = _first_tools(tools, builtin)
-    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
-    names = ToolNames(tuple(known))
+    own_names = [str(tool["name"]) for tool in kept if not is_hosted_tool(tool)]
+    names = ToolNames(tuple(own_names))
     items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
     return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))

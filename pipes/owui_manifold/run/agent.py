@@ -56,6 +56,10 @@ class IntermediateTexts:
     text that may become one of them is held back until that is known: a model that names
     the phase of its messages says it at their beginning, with others a call tells. What
     is hidden is sent to the model again.
+
+    Of the current round, `_may_call` says whether the model may call tools,
+    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
+    answer. `_hidden` are the hidden messages of the whole run.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -93,11 +97,16 @@ class IntermediateTexts:
             case RunDone():
                 yield from self._release()
                 yield event._replace(output=self._shown_items(event.output))
-            case _ if not self._hold(event):
-                yield event
+            case _:
+                is_held = self._hold(event)
+                if not is_held:
+                    yield event
 
     def _hold(self, event: RunEvent) -> bool:
-        """Hold an event back if it belongs to a message that may be hidden."""
+        """Hold an event back if it belongs to a message that may be hidden.
+
+        Returns whether it is held.
+        """
         if not isinstance(event, ItemEvent):
             return False
         begins = isinstance(event, ItemAdded) and item_type(event.item) == "message"
@@ -113,8 +122,9 @@ class IntermediateTexts:
 
         Commentary is the answer only if there is no other.
         """
-        messages = list(self._held.values())
-        self._has_answer |= not all(map(_is_commentary_message, messages))
+        for events in self._held.values():
+            if not _is_commentary_message(events):
+                self._has_answer = True
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
             if self._has_called or is_step:
@@ -124,8 +134,8 @@ class IntermediateTexts:
         self._held = {}
 
     def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield messages that are complete as hidden ones."""
-        for index in list(indexes):
+        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+        for index in list(indexes):  # a copy: hidden messages leave `_held`
             last = self._held[index][-1]
             if isinstance(last, ItemDone):
                 del self._held[index]

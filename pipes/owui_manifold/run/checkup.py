@@ -37,12 +37,13 @@ from shells.valve_messages import advised_ending, error_message
 from shells.valve_words import comma_list
 
 _MIN_TOKENS = 16
+"""The smallest `max_output_tokens` that OpenAI accepts."""
+_MAX_SHOWN_REASONS = 9
 _PING: Item = {
     "type": "message",
     "role": "user",
     "content": [{"type": "input_text", "text": "ping"}],
 }
-
 
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
@@ -79,7 +80,10 @@ class _Feature(NamedTuple):
 class _Diagnostics:
     """Tests one model of the pipe at its server, feature by feature.
 
-    Nothing is retried: the failures are what an administrator wants to see.
+    Nothing is retried: the failures are what an administrator wants to see. `_hosted`
+    are the tools of OpenAI that a chat would get, `_listed` the ids of the models that
+    MODEL_ID lists, each once, and `_dropped` counts the items that the API left out of
+    requests since the start, by reason.
     """
 
     def __init__(
@@ -94,8 +98,8 @@ class _Diagnostics:
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        listed = (call.resolve(name).id for name in names if name != "auto")
-        self._listed = dict.fromkeys(listed)
+        listed_ids = [call.resolve(name).id for name in names if name != "auto"]
+        self._listed = dict.fromkeys(listed_ids)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.config.expert, call.model)._replace(
@@ -135,11 +139,14 @@ class _Diagnostics:
                 {"reasoning": {"summary": "auto"}},
                 f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
             )
-        titles = task_model(self._call)
-        if titles.id != self._model.id:
-            fields: Item = {"model": titles.id}
-            works = f"{titles.name} answers."
-            yield _Feature("TASK_MODEL", works, fields, _TASK_ADVICE)
+        model_for_tasks = task_model(self._call)
+        if model_for_tasks.id != self._model.id:
+            yield _Feature(
+                "TASK_MODEL",
+                f"{model_for_tasks.name} answers.",
+                {"model": model_for_tasks.id},
+                _TASK_ADVICE,
+            )
         for tool in self._hosted:
             kind = tool["type"]
             yield _Feature(
@@ -163,8 +170,8 @@ class _Diagnostics:
 
     def _reasoning_line(self) -> str:
         """Return what the API left out of earlier requests, by its reasons."""
-        common = self._dropped.most_common(9)
-        counts = ", ".join(f"{count} {reason}" for reason, count in common)
+        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
+        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
         complaint = _LOST.format(counts) if counts else ""
         return finding("Earlier reasoning", "The API left nothing out.", complaint)
 
@@ -174,6 +181,7 @@ class _Diagnostics:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
             what = "The list of models"
+            # Other servers of this API need not have the endpoint.
             if error.status in (404, 405, 501):
                 return finding(what, "This server lists no models.", "")
             complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
@@ -183,20 +191,25 @@ class _Diagnostics:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return finding("The key", "It is accepted, for all models listed.", "")
 
-    async def _complaint(self, **more: Any) -> str:
+    async def _complaint(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
 
         An answer that ends at the token limit has succeeded. A repair that a chat would
         make silently counts as a failure. Other servers refuse so low a limit, or fail
         when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **more)
-        return await self._try(**more) if complaint else ""
+        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
+        if not complaint:
+            return ""
+        return await self._try(**fields)
 
-    async def _try(self, **more: Any) -> str:
-        """Send one request; return why it fails, or the repair that it needed."""
-        fields = {"model": self._model.id, "stream": False, **more}
-        request = ResponsesRequest(input=[_PING], **fields)
+    async def _try(self, **fields: Any) -> str:
+        """Send one request; return why it fails, or the repair that it needed.
+
+        Returns an empty text if it succeeds without a repair.
+        """
+        all_fields = {"model": self._model.id, "stream": False, **fields}
+        request = ResponsesRequest(input=[_PING], **all_fields)
         repair = ""
         ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
@@ -233,14 +246,15 @@ def command_task_text(call: CheckedCall) -> str | None:
     """
     if call.caller.task not in _TASKS_ABOUT_ANSWERS:
         return None
-    messages = as_list(value_at(call.host.metadata, "task_body", "messages"))
-    asked = [as_mapping(item) for item in messages]
-    texts = [
-        message.get("content") for message in asked if message.get("role") == "user"
+    rows = as_list(value_at(call.host.metadata, "task_body", "messages"))
+    messages = [as_mapping(row) for row in rows]
+    user_texts = [
+        message.get("content") for message in messages if message.get("role") == "user"
     ]
-    command = as_text(texts[-1]).strip() if texts else ""
+    command = as_text(user_texts[-1]).strip() if user_texts else ""
     if command == _CHECK and call.caller.is_admin:
-        return _CHECK_TITLE if call.caller.task == "title_generation" else ""
+        is_title = call.caller.task == "title_generation"
+        return _CHECK_TITLE if is_title else ""
     if call.account and call.account.limits.usage_answer(command):
         return ""
     return None

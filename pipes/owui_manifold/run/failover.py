@@ -35,9 +35,9 @@ async def answer_with_failover(
         prepared = await build_chat_request(await check())
     while True:
         if origin:
-            lost = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
-            if lost:
-                yield Status(lost)
+            notice = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
+            if notice:
+                yield Status(notice)
         attempt = _Attempt(endpoints)
         answer = attempt.events(answer_events(prepared, connections))
         async with aclosing(answer) as events:
@@ -63,19 +63,21 @@ class _Attempt:
         """Yield the events of an answer, but not the end of one that failed at once.
 
         Records wait for the next other event, so that those of a failure are not stored.
+        A status line is shown at once, but begins no answer.
         """
-        begun = False
-        held = list[AnswerEvent]()
+        has_begun = False
+        held: list[AnswerEvent] = []
         async with aclosing(answer) as events:
             async for event in events:
-                if isinstance(event, RunDone) and not begun:
+                if isinstance(event, RunDone) and not has_begun:
                     self.failure_notice = self._choose_next(event)
                     if self.failure_notice:
                         return
                 held.append(event)
                 if isinstance(event, StoredRecord):
                     continue
-                begun = begun or not isinstance(event, Status)
+                if not isinstance(event, Status):
+                    has_begun = True
                 for held_event in held:
                     yield held_event
                 held.clear()
@@ -83,7 +85,7 @@ class _Attempt:
     def _choose_next(self, ended: RunDone) -> str:
         """Choose the next endpoint if this one failed; return what to say, or nothing."""
         ending = ended.ending
-        status = ended.trace.status or 0
+        status = ended.trace.status or 0  # 0: there was no HTTP answer
         return self._endpoints.mark_failed(ending.kind, ending.code, status)
 
 

@@ -29,6 +29,8 @@ from owui_manifold.host.open_webui import read_chat
 from owui_manifold.store.keys import ChatKeys
 
 _HISTORY = "history"
+_COUNTED_LEVELS = 3
+"""Levels of the row that are counted: down to the texts and lists in a message."""
 _BYTES_OF_AN_ENTRY = 200
 """Of the tools and settings of a turn."""
 
@@ -58,10 +60,11 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     chat = await read_chat(caller.chat_id, caller.user_id)
     if chat is None:
         return None
-    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    size = count_entries([kept, _messages_of(chat)], 3)
+    read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
+    read_part = {key: chat[key] for key in read_keys}
+    size = count_entries([read_part, _messages_of(chat)], _COUNTED_LEVELS)
     return await run_work(
-        size, lambda: _parse_chat(kept, keys, caller.message_id, size)
+        size, lambda: _parse_chat(read_part, keys, caller.message_id, size)
     )
 
 

@@ -27,7 +27,11 @@ from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 
 _FEW = 32
-"""Up to so many records of one message, each is written at once; then in groups."""
+"""Up to so many records of one message, each is written at once; then in groups.
+
+Each write holds all records of the message: writing each of a thousand at once would
+write half a million.
+"""
 _LAST_TRIES = 3
 """Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
 _NOT_WRITTEN = (
@@ -47,10 +51,12 @@ class StoredAnswer(NamedTuple):
     """What its run sends beside the chat; None keeps what an earlier run sent."""
 
     def kept_sent(self) -> SentContext | None:
-        """Return what is stored as sent; None for nothing."""
+        """Return what is to be stored as sent; None for nothing."""
         if self.sent is None:
             return self.chat.sent.get(self.message_id)
-        return None if self.sent == SentContext() else self.sent
+        if self.sent == SentContext():
+            return None
+        return self.sent
 
     def changes_sent(self) -> bool:
         """Say whether what is stored as sent has to be written."""
@@ -83,7 +89,10 @@ class RecordWriter(Protocol):
 class RowWriter:
     """Writes into the key of the answer's message in the chat's row.
 
-    The first write also cleans up the values of older messages.
+    The first write also cleans up the values of older messages, `_stale_values`.
+    `_is_behind` says whether something is not stored yet, `_due` how many records the
+    answer must have for the next write, and `_writing` is the last write that was begun
+    in the background; it waits for those before it.
     """
 
     carrier: Carrier = "markers"
@@ -118,6 +127,7 @@ class RowWriter:
     async def _write_after(
         self, earlier: asyncio.Task[None] | None, record: Record
     ) -> None:
+        """Store a record once the `earlier` ones are; `finish` repeats what fails."""
         if earlier:
             await earlier
         with suppress(Exception):
@@ -163,6 +173,7 @@ class RowWriter:
             await asyncio.shield(self._writing)
 
     async def _write(self) -> None:
+        """Write the whole value of the answer, and note whether the host took it."""
         self._due = len(self._records) + len(self._records) // _FEW
         values = await run_work(self._answer.chat.size, self._values)
         self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
@@ -174,14 +185,17 @@ class RowWriter:
         sign = self._answer.keys.sign
         value = write_records(self._records, sign, self._repairs)
         value = self._answer.with_sent(value)
-        room = MAX_STORED_KB * 1024 - stored_size(value)
+        characters_left = MAX_STORED_KB * 1024 - stored_size(value)
         messages = self._answer.chat.messages
-        others = prune(self._stale_values, messages, self._key, room)
-        return {**others, self._key: value}
+        cleaned = prune(self._stale_values, messages, self._key, characters_left)
+        return {**cleaned, self._key: value}
 
 
 class OutputWriter:
-    """Writes no row: records go into the answer's own output."""
+    """Writes no row: records go into the answer's own output.
+
+    `_is_behind` says whether what was sent still has to be stored.
+    """
 
     carrier: Carrier = "output"
 
@@ -210,6 +224,11 @@ class OutputWriter:
     def _item(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> StoredRecord:
+        """Return the item that holds `records`, the repairs, and once what was sent.
+
+        `index` is that of the output item in front of which it stands; None means the
+        end of the answer.
+        """
         value = write_records(records, self._answer.keys.sign, self._repairs)
         # The record that holds what was sent may be written again, and keeps it.
         if self._is_behind or ulid == self._context_record_id:

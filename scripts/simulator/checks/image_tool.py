@@ -37,10 +37,10 @@ def check_image_tool(tool: Tool, path: str) -> None:
             code="model_not_found",
         )
     model = tool.get("model", DEFAULT_MODEL)
-    form = tool.get("output_format", "png")
+    file_format = tool.get("output_format", "png")
     if tool.get("background") == "transparent" and model in SECOND:
         raise _refuse_preview()
-    for name, complaint in _complaints(tool, model, form).items():
+    for name, complaint in _complaints(tool, model, file_format).items():
         if complaint:
             raise Refusal(complaint, code="invalid_value", param=f"{path}.{name}")
 
@@ -68,32 +68,35 @@ def _refuse_preview() -> Refusal:
     )
 
 
-def _complaints(tool: Tool, model: str, form: str) -> dict[str, str]:
+def _complaints(tool: Tool, model: str, file_format: str) -> dict[str, str]:
     """Return the complaint about each option, empty for a valid one."""
     complaints = dict.fromkeys(tool, "")
     for name, required in FORMAT_OF.items():
-        if name in tool and form != required:
+        if name in tool and file_format != required:
             complaints[name] = f"'{name}' requires 'output_format' to be '{required}'."
-    unsupported = NOT_FOR_GIF if form == "gif" else ()
+    unsupported = NOT_FOR_GIF if file_format == "gif" else ()
     for name in unsupported:
         if tool.get(name):
             complaints[name] = f"'{name}' is not supported for 'gif' output."
-    complaints |= _complain_of_format(tool, model, form)
+    complaints |= _complain_of_format(tool, model, file_format)
     return complaints | _complain_of_model(tool, model)
 
 
-def _complain_of_format(tool: Tool, model: str, form: str) -> dict[str, str]:
+def _complain_of_format(tool: Tool, model: str, file_format: str) -> dict[str, str]:
     """Return the complaints about the file format."""
     complaints = {}
-    if form in ("gif", "svg") and model not in MOVING_MODELS:
+    if file_format in ("gif", "svg") and model not in MOVING_MODELS:
         complaints["output_format"] = (
-            f"The format '{form}' is not supported by '{model}'."
+            f"The format '{file_format}' is not supported by '{model}'."
         )
-    if form == "png" and tool.get("output_compression", 100) < 100:
+    if file_format == "png" and tool.get("output_compression", 100) < 100:
         words = "Compression less than 100 is not supported for PNG output format."
         complaints["output_compression"] = words
-    if tool.get("background") == "transparent" and form not in TRANSPARENT_FORMATS:
-        words = f"Transparent background is not supported for '{form}' output."
+    if (
+        tool.get("background") == "transparent"
+        and file_format not in TRANSPARENT_FORMATS
+    ):
+        words = f"Transparent background is not supported for '{file_format}' output."
         complaints["background"] = words
     return complaints
 
@@ -120,6 +123,9 @@ def _is_drawable(size: str, model: str) -> bool:
     dimensions = SIZE.fullmatch(size)
     if dimensions is None or (model in OLDER and model not in SECOND):
         return False
-    short, long = sorted(map(int, dimensions.groups()))
+    width = int(dimensions["width"])
+    height = int(dimensions["height"])
+    short = min(width, height)
+    long = max(width, height)
     fits = long <= 3840 and short <= 2160 and long <= 3 * short
-    return fits and short % 16 == long % 16 == 0
+    return fits and width % 16 == 0 and height % 16 == 0

@@ -173,14 +173,13 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
     if kind == "reasoning":
         _check_following(items, index, id, position)
     elif position is not None and position.partner != NO_PARTNER:
-        needed = ItemPosition(position.response, position.partner, position.index).id(
-            "rs"
-        )
-        before = {read_item_id(earlier) for earlier in items[:index]}
-        if needed not in before:
+        partner = ItemPosition(position.response, position.partner, position.index)
+        reasoning_id = partner.id("rs")
+        earlier_ids = {read_item_id(earlier) for earlier in items[:index]}
+        if reasoning_id not in earlier_ids:
             raise Refusal(
                 f"Item '{id}' of type '{kind}' was provided without its required "
-                f"'reasoning' item: '{needed}'.",
+                f"'reasoning' item: '{reasoning_id}'.",
                 param="input",
             )
 
@@ -206,6 +205,9 @@ def _may_follow(follower: Item, position: ItemPosition | None) -> bool:
     if not follower.get("id"):
         return read_item_type(follower) in CALL_TYPES
     author = parse_item_id(follower["id"])
-    if position is None or author is None:
-        return position is None and follower.get("role", "assistant") == "assistant"
-    return (author.response, author.index) == (position.response, position.partner)
+    if position is None:
+        return bool(follower.get("role", "assistant") == "assistant")
+    if author is None:
+        return False
+    is_same_response = author.response == position.response
+    return is_same_response and author.index == position.partner

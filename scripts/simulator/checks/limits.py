@@ -94,9 +94,9 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
 def _check_texts(body: Body) -> None:
     """Refuse the first text that is too long."""
     _check_text("instructions", body.get("instructions"))
-    given = body.get("input")
-    if isinstance(given, str):
-        _check_text("input", given)
+    body_input = body.get("input")
+    if isinstance(body_input, str):
+        _check_text("input", body_input)
     for index, item in enumerate(list_items(body)):
         for name, limit in ITEM_TEXTS.items():
             _check_text(f"input[{index}].{name}", item.get(name), limit)
@@ -128,16 +128,17 @@ def _check_input_length(body: Body) -> None:
 
 def _check_formats(body: Body) -> None:
     """Refuse a format with an invalid name or schema."""
-    for path, holder in _list_format_holders(body):
+    for prefix, holder in _list_format_holders(body):
         format = (holder.get("text") or {}).get("format") or {}
         if format.get("type") == "json_schema":
-            check_name(format["name"], f"{path}text.format.name")
-            check_format(format, f"{path}text.format")
+            check_name(format["name"], f"{prefix}text.format.name")
+            check_format(format, f"{prefix}text.format")
     if ((body.get("text") or {}).get("format") or {}).get("type") == "json_object":
         _check_json_word(body)
 
 
 def _list_format_holders(body: Body) -> Iterator[tuple[str, Body]]:
+    """Yield what can hold a format, and what stands before its fields in a path."""
     yield "", body
     for index, item in enumerate(list_items(body)):
         if is_update(item):
@@ -149,10 +150,9 @@ def _check_json_word(body: Body) -> None:
 
     Source: reports of OpenAI's users.
     """
-    given = body.get("input")
-    messages = (
-        [item for item in given if "role" in item] if isinstance(given, list) else given
-    )
+    messages = body.get("input")
+    if isinstance(messages, list):
+        messages = [item for item in messages if "role" in item]
     if not JSON_WORD.search(json.dumps(messages)):
         raise Refusal(
             "Response input messages must contain the word 'json' in some form to use "

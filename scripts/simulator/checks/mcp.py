@@ -49,11 +49,11 @@ def _check_server(tool: Tool, path: str) -> None:
     """Source: types of openai 3.54.0; the words, and what belongs together, are assumed."""
     if not LABEL_PATTERN.fullmatch(tool["server_label"]):
         raise refuse_pattern(f"{path}.server_label", LABEL_PATTERN.pattern)
-    given = [name for name in TARGETS if name in tool]
-    if not given:
+    targets = [name for name in TARGETS if name in tool]
+    if not targets:
         raise refuse_missing_parameter(f"{path}.server_url")
-    if len(given) > 1:
-        raise refuse_exclusive_fields(path, given)
+    if len(targets) > 1:
+        raise refuse_exclusive_fields(path, targets)
     if "server_url" in tool and not SERVER_URL_PATTERN.fullmatch(tool["server_url"]):
         raise Refusal(
             f"Invalid '{path}.server_url'. Expected a valid URL, but got a value with "
@@ -71,24 +71,23 @@ def check_approvals(items: Sequence[Item]) -> None:
     Source: reports of OpenAI's users; the refusal of an answer without its request is
     assumed.
     """
-    asked: list[str] = []
-    answered: list[str] = []
+    open_ids: list[str] = []
     for item in items:
         if item.get("type") == "mcp_approval_request":
-            asked.append(item["id"])
+            open_ids.append(item["id"])
         elif item.get("type") == "mcp_approval_response":
-            answered.append(item["approval_request_id"])
-            if answered[-1] not in asked or answered.count(answered[-1]) > 1:
+            request_id = item["approval_request_id"]
+            if request_id not in open_ids:
                 raise Refusal(
                     "No open MCP approval request found for the response with "
-                    f"approval_request_id {answered[-1]}.",
+                    f"approval_request_id {request_id}.",
                     param="input",
                 )
-    missing = [id for id in asked if id not in answered]
-    if missing:
+            open_ids.remove(request_id)
+    if open_ids:
         raise Refusal(
             "The following MCP approval requests do not have an approval: "
-            f"{', '.join(missing)}.",
+            f"{', '.join(open_ids)}.",
             param="input",
         )
 

@@ -37,24 +37,28 @@ def find_model(id: str) -> ModelFacts:
     """
     if id in MODELS:
         return MODELS[id]
-    raise refuse_retired_model(id) if is_retired(id) else refuse_unknown_model(id)
+    if is_retired(id):
+        raise refuse_retired_model(id)
+    raise refuse_unknown_model(id)
 
 
 def check_model(
-    body: Body, model: ModelFacts, profile: Profile, held: Configuration
+    body: Body, model: ModelFacts, profile: Profile, configuration: Configuration
 ) -> None:
     """Raise the refusal for the first parameter this model rejects.
+
+    ``configuration`` is what holds after the updates in the input.
 
     Source: reports of OpenAI's users.
     """
     _check_reasoning(body, model)
-    if held.effort not in (None, "none"):
+    if configuration.effort not in (None, "none"):
         _refuse_sampling(body, model)
     _check_text(body, model)
-    _check_format(held, model)
+    _check_format(configuration, model)
     _check_tier(body, model)
-    _check_tools(held, model)
-    _refuse_lookaround(held.tools, model)
+    _check_tools(configuration, model)
+    _refuse_lookaround(configuration.tools, model)
     _check_caching(body, model)
     _check_organization(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
@@ -136,11 +140,11 @@ def _check_text(body: Body, model: ModelFacts) -> None:
         )
 
 
-def _check_format(held: Configuration, model: ModelFacts) -> None:
+def _check_format(configuration: Configuration, model: ModelFacts) -> None:
     """Source: models.dev 910, langchain 35215; the words are those of Chat Completions
     (harbor-framework/terminal-bench-1 303).
     """
-    kind = held.format["type"]
+    kind = configuration.format["type"]
     if kind == "json_schema" and model.id.startswith(WITHOUT_SCHEMAS):
         raise Refusal(
             f"Invalid parameter: 'text.format' of type '{kind}' is not supported with "
@@ -156,16 +160,16 @@ def _check_tier(body: Body, model: ModelFacts) -> None:
         raise Refusal(f"Unsupported service_tier: {tier}")
 
 
-def _check_tools(held: Configuration, model: ModelFacts) -> None:
+def _check_tools(configuration: Configuration, model: ModelFacts) -> None:
     """Source: QuantumNous/new-api 1586, jrkropp/open-webui-developer-toolkit 716."""
-    kinds = [tool["type"] for tool in held.tools]
+    kinds = [tool["type"] for tool in configuration.tools]
     for kind in kinds:
         if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
             raise Refusal(
                 f"Hosted tool '{kind}' is not supported with {model.id}.", param="tools"
             )
     refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
-    if held.effort == "minimal" and refused:
+    if configuration.effort == "minimal" and refused:
         raise Refusal(
             "The following tools cannot be used with reasoning.effort 'minimal': "
             f"{', '.join(refused)}.",

@@ -27,17 +27,18 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
             continue
         path = f"input[{index}].namespace"
         name = item["name"]
-        given = item.get("namespace")
-        if given is None and name in with_namespace - flat:
+        namespace = item.get("namespace")
+        if namespace is None and name in with_namespace - flat:
             raise Refusal(
                 f"Missing namespace for {item['type']} '{name}'. It does not exist in "
                 "the default namespace. Round-trip the model's function_call item with "
                 "its namespace field included.",
                 param=path,
             )
-        if given is not None and given not in with_namespace:
+        if namespace is not None and namespace not in with_namespace:
             raise Refusal(
-                f"Unknown namespace '{given}' for {item['type']} '{name}'.", param=path
+                f"Unknown namespace '{namespace}' for {item['type']} '{name}'.",
+                param=path,
             )
 
 

@@ -29,6 +29,7 @@ MAX_ENUM_VALUES = 1000
 MAX_NAME_CHARACTERS = 120_000
 MAX_ENUM_CHARACTERS = 15_000
 LONG_ENUM = 250
+"""The characters of an enum are limited if it has more values than this."""
 # `default` and `minLength` are accepted: recorded, in exchanges that do not lie beside the
 # project. docs/reference/responses-api.md, "Function tools".
 STRICT_REFUSED = (
@@ -101,10 +102,15 @@ def find_problem(schema: Mapping[str, Any], strict: bool) -> SchemaProblem:
 @lru_cache(maxsize=4096)
 def _find_problem(text: str, strict: bool) -> SchemaProblem:
     schema = json.loads(text)
-    complaint = _check_root(schema) or _check_metaschema(schema)
-    complaint = complaint or find_schema_problem(schema, (), strict)
-    complaint = complaint or _check_references(schema)
-    return complaint or (_check_size(schema) if strict else None)
+    problem = (
+        _check_root(schema)
+        or _check_metaschema(schema)
+        or find_schema_problem(schema, (), strict)
+        or _check_references(schema)
+    )
+    if problem is None and strict:
+        return _check_size(schema)
+    return problem
 
 
 def find_lookaround(tools: Sequence[Mapping[str, Any]]) -> str:
@@ -147,7 +153,7 @@ def _check_root(schema: Mapping[str, Any]) -> SchemaProblem:
 
 def _check_metaschema(schema: Mapping[str, Any]) -> SchemaProblem:
     error = next(METASCHEMA.iter_errors(schema), None)
-    return error and f"{error.message}."
+    return f"{error.message}." if error else None
 
 
 def _check_references(schema: Mapping[str, Any]) -> SchemaProblem:
@@ -189,9 +195,11 @@ def _check_strictness(schema: Mapping[str, Any], context: Context) -> SchemaProb
     for word in schema:
         if word in STRICT_REFUSED:
             return f"In context={context}, '{word}' is not permitted."
-    if schema.get("format", "uuid") not in STRICT_FORMATS:
+    if "format" in schema and schema["format"] not in STRICT_FORMATS:
         return f"In context={context}, 'format' is not permitted."
-    return _check_closed(schema, context) if schema.get("type") == "object" else None
+    if schema.get("type") == "object":
+        return _check_closed(schema, context)
+    return None
 
 
 def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
@@ -241,14 +249,17 @@ def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
 
 def _measure_enum(values: list[Any]) -> int:
     """Return the length of a long enum's texts; short ones are not limited."""
-    texts = [value for value in values if isinstance(value, str)]
-    return sum(map(len, texts)) if len(values) > LONG_ENUM else 0
+    if len(values) <= LONG_ENUM:
+        return 0
+    return sum(len(value) for value in values if isinstance(value, str))
 
 
 def _measure_depth(schema: Any) -> int:
     """Return how many objects and arrays stand within each other."""
     if not isinstance(schema, dict):
         return 0
-    own = bool({"properties", "items"} & set(schema))
-    below = [_measure_depth(inner) for _, inner in _inner_schemas(schema)]
-    return int(own) + max(below, default=0)
+    inner_depths = [_measure_depth(inner) for _, inner in _inner_schemas(schema)]
+    depth = max(inner_depths, default=0)
+    if "properties" in schema or "items" in schema:
+        depth += 1
+    return depth

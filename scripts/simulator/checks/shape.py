@@ -140,7 +140,8 @@ def check_shape(
     fields = {**read_fields(shape), **EXTRA_FIELDS.get(shape.__name__, {})}
     optional |= OPTIONAL_FIELDS.get(shape.__name__, frozenset())
     for name, hint in fields.items():
-        if name not in value and unwrap_hint(hint)[1] and name not in optional:
+        _, is_required = unwrap_hint(hint)
+        if name not in value and is_required and name not in optional:
             raise refuse_missing_parameter(join_path(path, name))
     for name, inner in value.items():
         if name not in fields:
@@ -157,9 +158,11 @@ def _check_plain(value: object, hint: TypeHint, path: str) -> None:
     if hint is type(None):
         fits = value is None
     elif isinstance(value, bool):
-        fits = hint is bool
+        fits = hint is bool  # in Python a bool is an int, too
+    elif hint is float:
+        fits = isinstance(value, int | float)
     else:
-        fits = isinstance(value, (int, float) if hint is float else hint)
+        fits = isinstance(value, hint)
     if not fits:
         raise refuse_type(
             path, TYPE_WORDS.get(hint, "something else"), read_type_word(value)
@@ -311,28 +314,30 @@ def _check_parameter(name: str, value: object, known: Mapping[str, TypeHint]) ->
 
 
 def _check_input(body: Body) -> None:
-    given = body.get("input")
-    if given is None and "prompt" in body:
+    body_input = body.get("input")
+    if body_input is None and "prompt" in body:
         return
-    if given in (None, [], "") and "prompt" not in body:
+    if body_input in (None, [], "") and "prompt" not in body:
         raise Refusal(
             'One of "input" or "previous_response_id" or \'prompt\' or '
             "'conversation_id' must be provided.",
             code="missing_required_parameter",
             param="input",
         )
-    if isinstance(given, list):
-        for index, item in enumerate(given):
+    if isinstance(body_input, list):
+        for index, item in enumerate(body_input):
             check_item(item, f"input[{index}]")
-    elif not isinstance(given, str):
-        raise refuse_type("input", "one of an array or a string", read_type_word(given))
+    elif not isinstance(body_input, str):
+        expected = "one of an array or a string"
+        raise refuse_type("input", expected, read_type_word(body_input))
 
 
 def check_item(item: object, path: str) -> None:
     """Raise the refusal for the first invalid field of an item."""
     if not isinstance(item, dict):
         raise refuse_type(path, "an object", read_type_word(item))
-    kind = item.get("type", "message" if "role" in item else None)
+    default_kind = "message" if "role" in item else None
+    kind = item.get("type", default_kind)
     if kind == "message":
         _check_message(item, path)
         return
@@ -393,9 +398,10 @@ def _check_message(item: Body, path: str) -> None:
         _check_assistant(item, path)
     else:
         _check_user_parts(content, f"{path}.content")
-        easy = "status" not in item
-        message = response_input_item_param.Message
-        check_shape(item, EasyInputMessageParam if easy else message, path)
+        shape: type = EasyInputMessageParam
+        if "status" in item:
+            shape = response_input_item_param.Message
+        check_shape(item, shape, path)
 
 
 def _check_assistant(item: Body, path: str) -> None:

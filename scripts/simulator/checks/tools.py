@@ -153,9 +153,11 @@ def _check_hosted_twice(kind: str, seen: set[str]) -> None:
     """Assumed."""
     if kind == "mcp":
         return  # its label counts
-    if f" {kind}" in seen:
+    # With a space, which no name has: a function may be named like a type.
+    entry = f" {kind}"
+    if entry in seen:
         raise Refusal(f"Duplicate tool found: {kind}.", param="tools")
-    seen.add(f" {kind}")
+    seen.add(entry)
 
 
 def check_name(name: str, path: str) -> None:

@@ -101,6 +101,12 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(LOOKING, CALL, ending=end_incomplete()),
     ),
     make_scenario(
+        "long-arguments",
+        "a call whose arguments fill more than a page, then the answer",
+        make_reply(LOOKING, build_function_call("$tool", {"city": "Zürich, " * 500})),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
         "bad-arguments",
         "a call whose arguments are not valid JSON, then the answer",
         make_reply(LOOKING, build_function_call("$tool", '{"city": "Zür')),

@@ -184,7 +184,7 @@ async def test_question_shows_the_arguments() -> None:
         "path": "/home/Zoë",
         "force": True,
     }
-    assert end == ""
+    assert end == "\n\n</div>"
 
 
 @pytest.mark.parametrize("lines", [1, 2000])
@@ -195,7 +195,7 @@ async def test_arguments_cannot_leave_their_block(lines: int) -> None:
 
     fences = [line for line in message.splitlines() if line.lstrip().startswith("```")]
     assert fences == ["```json", "```"]
-    assert message.endswith("\n```")
+    assert message.endswith("\n```\n\n</div>")
     assert "<img" not in message.split("```")[0]
 
 
