@@ -120,7 +120,7 @@ def test_first_text_is_judged_round_by_round(pipe: list[float], verdict: str) ->
         (0, ("3 words came",), ["3 words came"]),
     ],
 )
-def test_what_is_left_behind_is_reported(
+def test_leftover_tasks_and_broken_answers_are_reported(
     tasks: int, faults: tuple[str, ...], expected: list[str]
 ) -> None:
     """A task, an answer that is not whole."""

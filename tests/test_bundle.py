@@ -172,7 +172,7 @@ def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ the command
 
 
-def test_command_builds_what_exists(tmp_path: Path) -> None:
+def test_command_builds_each_bundle_that_has_an_entry(tmp_path: Path) -> None:
     """A bundle without an entry module is no complaint; the other one is written."""
     write(tmp_path, SAMPLE)
 
@@ -201,7 +201,7 @@ def test_check_names_the_stale_file_and_writes_nothing(tmp_path: Path) -> None:
     assert "hello" in (tmp_path / PIPE.output).read_text("utf-8")
 
 
-def test_command_says_what_it_refuses(tmp_path: Path) -> None:
+def test_command_reports_module_line_and_reason(tmp_path: Path) -> None:
     """A refusal fails the command with module, line and reason; nothing is written."""
     entry = ENTRY.replace("import asyncio\n", "import asyncio\nimport requests\n")
     write(tmp_path, SAMPLE | {"pipes/owui_manifold/pipe.py": entry})

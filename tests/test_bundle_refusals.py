@@ -141,7 +141,7 @@ IN_ONE_MODULE = {
 
 
 @pytest.mark.parametrize("case", IN_ONE_MODULE)
-def test_refused_in_one_module(case: str, tmp_path: Path) -> None:
+def test_forbidden_code_is_refused_at_its_line(case: str, tmp_path: Path) -> None:
     """Each thing a module must not do is refused at its line."""
     source, line, words = IN_ONE_MODULE[case]
     text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
@@ -166,7 +166,7 @@ FINE = {
 
 
 @pytest.mark.parametrize("case", FINE)
-def test_not_refused(case: str, tmp_path: Path) -> None:
+def test_allowed_lookalikes_are_built(case: str, tmp_path: Path) -> None:
     """What only looks like something refused is built."""
     text = f'"""Words."""\n{FINE[case]}\nWORD = Greeting = "word"\n'
     path = "pipes/openai_responses/words.py"

@@ -424,7 +424,7 @@ def test_any_repeated_unit_takes_linear_work(head: str, unit: str) -> None:
 # ---------------------------------------------------------------- the bound itself
 
 
-def test_what_does_not_end_is_interrupted() -> None:
+def test_endless_loop_is_interrupted() -> None:
     """Also where no call is made that a deadline could be looked at in."""
     with pytest.raises(TooLong):
         _never_end()

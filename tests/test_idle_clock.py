@@ -76,7 +76,7 @@ async def test_limit_passes_when_nothing_happens() -> None:
         await writer.wait_closed()
 
 
-async def test_what_comes_from_a_thread_comes_before_the_limit() -> None:
+async def test_wakeup_from_a_thread_precedes_the_timeout() -> None:
     """The machine may let the loop see it long after both."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     said = threading.Event()

@@ -44,7 +44,7 @@ def names_in(payload: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.asyncio
-async def test_what_is_sent_when_nobody_chose(
+async def test_table_marks_the_parameters_sent_by_default(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """By the defaults of all valves, for a model that reasons."""
@@ -88,7 +88,7 @@ def test_the_table_says_who_sets_what() -> None:
         ("enable_stream", True),
     ],
 )
-def test_other_names_are_told(name: str, value: object) -> None:
+def test_other_names_of_parameters_are_in_the_table(name: str, value: object) -> None:
     """Each is read, and named in some row."""
     others = {other for cells in rows().values() for other in CODE.findall(cells[0])}
     read, _ = read_parameters({name: value})

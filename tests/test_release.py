@@ -251,7 +251,7 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_check_names_what_contradicts(
+def test_check_names_contradicting_files(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A file of the release that does not fit the others, or itself."""

@@ -103,15 +103,15 @@ class HostChat:
         answers: dict[str, Json] = {}
         for question in questions:
             self.questions.append(question)
-            said = self.person(question)
-            if said is None:
+            answer = self.person(question)
+            if answer is None:
                 return "Error: tool call rejected by user."
             labels = [option["label"] for option in question["options"]]
-            place = labels.index(said)
+            index = labels.index(answer)
             answers[question["id"]] = {
                 "type": "option",
-                "option_index": place,
-                **question["options"][place],
+                "option_index": index,
+                **question["options"][index],
             }
         return json.dumps({"status": "answered", "answers": answers})
 

@@ -62,11 +62,11 @@ def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
 PARAMETERS = [field.name for field in fields(StrategyParameters)]
 
 
-def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentRequest:
+def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
     """A question with tools of the agent's own; `more` may hold parameters."""
     parameters = {key: more.pop(key) for key in PARAMETERS if key in more}
     own = more.pop("own", OwnToolSettings(tools=tools))
-    messages = more.pop("messages", [{"role": "user", "content": said}])
+    messages = more.pop("messages", [{"role": "user", "content": text}])
     endpoint = more.pop("endpoint", ENDPOINT)
     return AgentRequest(
         strategy="gpt5_function_calling",
@@ -86,17 +86,17 @@ async def events_of(
 ) -> list[AgentEvent]:
     """All that the agent reports; its end is told once."""
     ended: list[RunMetadata] = []
-    told = asked._replace(on_end=ended.append)
+    with_end = asked._replace(on_end=ended.append)
     if provider is None:
-        events = run_agent(told)
+        events = run_agent(with_end)
     else:
-        events = run_agent(told, lambda _asked, _prepared: provider)
+        events = run_agent(with_end, lambda _asked, _prepared: provider)
     async with aclosing(events):
-        found = [event async for event in events]
-    shown = [one.metadata for one in found if isinstance(one, ExecutionEnded)]
-    assert len([one for one in found if isinstance(one, RunDone)]) == 1
+        reported = [event async for event in events]
+    shown = [event.metadata for event in reported if isinstance(event, ExecutionEnded)]
+    assert len([event for event in reported if isinstance(event, RunDone)]) == 1
     assert len(ended) == len(shown) <= 1
-    return found
+    return reported
 
 
 def answered(events: Sequence[AgentEvent]) -> list[object]:

@@ -74,9 +74,9 @@ def errors(chunks: list[Json]) -> list[str]:
 
 def split_id(sentence: str) -> tuple[str, str]:
     """A sentence without its error id, and the id."""
-    found = _ERROR_ID.search(sentence)
-    assert found, sentence
-    return sentence[: found.start()], found[1]
+    match = _ERROR_ID.search(sentence)
+    assert match, sentence
+    return sentence[: match.start()], match[1]
 
 
 def host_events(chunks: list[Json], kind: str) -> list[Json]:

@@ -34,11 +34,12 @@ TOOL = {
 }
 
 
-def chat(*said: str, **more: Any) -> Json:
+def chat(*texts: str, **more: Any) -> Json:
     """A body whose messages are the user's and the assistant's in turn."""
     roles = ("user", "assistant")
     messages = [
-        {"role": roles[place % 2], "content": text} for place, text in enumerate(said)
+        {"role": roles[number % 2], "content": text}
+        for number, text in enumerate(texts)
     ]
     return {"model": MODEL, "messages": messages, "stream": True, **more}
 

@@ -18,10 +18,10 @@ def row_of(host: StandInHost, *words: str) -> None:
     """Let the chat hold these questions, each but the last with its answer."""
     messages: Json = {}
     parent = None
-    for number, said in enumerate(words):
+    for number, text in enumerate(words):
         call = f"q{number}"
         answer = f"a{number}"
-        messages[call] = {"role": "user", "content": said, "parentId": parent}
+        messages[call] = {"role": "user", "content": text, "parentId": parent}
         messages[answer] = {"role": "assistant", "parentId": call}
         parent = answer
     row = host.chats.rows["chat-1"]
@@ -29,15 +29,15 @@ def row_of(host: StandInHost, *words: str) -> None:
 
 
 def asked_as(
-    sim: Simulator, *said: str, model: str = MODEL, **given: Any
+    sim: Simulator, *texts: str, model: str = MODEL, **given: Any
 ) -> CheckedCall:
     """The next question of a chat: what the host gives, after a system message."""
     roles = ("system", "user", "assistant")
-    order = [roles[0], *(roles[1 + place % 2] for place in range(len(said) - 1))]
+    order = [roles[0], *(roles[1 + index % 2] for index in range(len(texts) - 1))]
     messages = [
-        {"role": role, "content": text} for role, text in zip(order, said, strict=True)
+        {"role": role, "content": text} for role, text in zip(order, texts, strict=True)
     ]
-    number = len(said) // 2 - 1
+    number = len(texts) // 2 - 1
     ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
     metadata = {"user_id": "user-1", "chat_id": "chat-1", **ids}
     metadata |= given.pop("metadata", {})

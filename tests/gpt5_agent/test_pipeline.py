@@ -142,7 +142,7 @@ def test_two_agents_are_offered() -> None:
     ]
 
 
-def test_making_one_starts_nothing() -> None:
+def test_constructor_starts_no_thread() -> None:
     """The server makes a pipeline at every load."""
     before = threading.active_count()
 
@@ -332,7 +332,9 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
 
 
 @pytest.mark.asyncio
-async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> None:
+async def test_request_sets_the_keys_that_the_valve_opens(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
     """By the names that the log tells; what a client of chats needs is always open."""
     opened = "agent_model, Reasoning_Effort, service_tier, instruction"
     valves = {**RULES, "EXPERT_JSON": expert(caller_may_set=opened)}
@@ -403,7 +405,7 @@ async def test_valves_of_several_values_are_read_once_a_question(
 
 
 @pytest.mark.asyncio
-async def test_words_that_open_nothing_are_told_to_administrators(
+async def test_unknown_caller_keys_are_reported_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log; a title shows nothing."""
@@ -538,7 +540,7 @@ async def test_a_failed_task_is_empty(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("task", ["", "title_generation"])
-async def test_a_missing_key_is_told(pipeline: Pipeline, task: str) -> None:
+async def test_missing_api_key_is_an_error(pipeline: Pipeline, task: str) -> None:
     """As an error that the page shows; a task stays empty (R25)."""
     pipeline.valves = pipeline.Valves()
     metadata = {**METADATA, "task": task}
@@ -756,7 +758,7 @@ async def ask_as(pipeline: Pipeline, sim: Simulator, user: str, **more: Any) -> 
 
 
 @pytest.mark.asyncio
-async def test_what_was_refused_is_remembered(
+async def test_refused_parameter_is_remembered_for_all_users(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
     """For all users what the server named; with tools of the chat for one of them."""
@@ -807,7 +809,7 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
 
 
 @pytest.mark.asyncio
-async def test_what_words_name_is_remembered_for_nobody_else(
+async def test_parameter_named_in_a_message_is_remembered_for_one_user(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
     """They may be a user's own."""

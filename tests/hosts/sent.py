@@ -53,11 +53,11 @@ def stored_value(chat: Json, message_id: str) -> Json:
     """What the pipe stored for an answer: in its output, or in a key of the chat."""
     messages = chat["history"]["messages"]
     values = output_values({message_id: messages.get(message_id)}).values()
-    found: Json = {**(chat.get(message_key(message_id)) or {})}
+    stored: Json = {**(chat.get(message_key(message_id)) or {})}
     for value in values:
-        items = {**found.get("items", {}), **value.get("items", {})}
-        found = {**found, **value, "items": items}
-    return found
+        items = {**stored.get("items", {}), **value.get("items", {})}
+        stored = {**stored, **value, "items": items}
+    return stored
 
 
 def host_items(message: Json) -> list[Json]:

@@ -109,7 +109,9 @@ async def test_thoughts_in_tags_open_like_reasoning(
     assert page.errors == []
 
 
-async def test_an_approval(page: ChatPage, admin: User, simulator: Simulator) -> None:
+async def test_denied_call_is_not_run_and_allowed_call_is(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
     """What is denied is not called; what is allowed is."""
     simulator.default_scenario = "agent-work"
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=ask"):
@@ -150,7 +152,7 @@ async def test_the_switch_is_used_on_the_page(
     assert page.errors == []
 
 
-async def test_a_plot(
+async def test_plot_and_code_cards_stand_above_the_answer(
     page: ChatPage, member: User, admin: User, simulator: Simulator
 ) -> None:
     """The draft and the plot stand above the answer, and Python in cards."""

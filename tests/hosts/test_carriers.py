@@ -143,7 +143,7 @@ async def test_guided_regeneration_shows_the_old_answer(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("model", [MODEL, WITHOUT_REASONING])
-async def test_what_was_sent_beside_the_chat_is_sent_again(
+async def test_instructions_and_file_texts_are_replayed(
     tab: Tab, admin: User, simulator: Simulator, carrier: str, model: str
 ) -> None:
     """Instructions as first given, their changes where they came, a file's text."""

@@ -165,7 +165,7 @@ def test_every_name_has_its_row() -> None:
     assert set().union(*map(host_names, sources)) == looked_up
 
 
-def test_names_are_found_however_they_are_used() -> None:
+def test_host_names_lists_every_form_of_use() -> None:
     """Called at once, kept in a variable, or used as they are."""
     source = """
 async def many():

@@ -205,7 +205,7 @@ async def named_file(
 
 
 @pytest.mark.asyncio
-async def test_what_we_say_of_a_picture_is_for_people(
+async def test_next_turn_omits_our_note_on_a_failed_picture(
     tab: Tab, simulator: Simulator
 ) -> None:
     """The next turn gets the model's own words alone."""

@@ -77,7 +77,7 @@ async def test_a_chat_lies_in_the_database(server: OpenWebUI, tab: Tab) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_server_that_gives_up_says_why() -> None:
+async def test_boot_error_quotes_the_servers_log() -> None:
     """The log is in the error, and the directory is gone."""
     broken = OpenWebUI(python=Path(sys.executable))
 

@@ -23,7 +23,7 @@ THINKING = ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")
 
 
 @pytest.mark.asyncio
-async def test_what_tools_did_leaves_with_the_end_of_the_answer(
+async def test_unkept_tool_results_are_not_replayed(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Its cards are still shown; in the answer's own rounds everything is sent."""
@@ -74,7 +74,7 @@ def test_words_of_the_page_are_known() -> None:
 
 
 @pytest.mark.asyncio
-async def test_compacted_chat_goes_on_from_there(
+async def test_compacted_chat_continues_from_its_compaction(
     tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """What the item holds is kept with the reasoning and not shown."""

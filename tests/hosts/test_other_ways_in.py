@@ -342,9 +342,7 @@ async def test_imported_models_open_nothing(
     assert "mode" not in sent.get("reasoning", {})
 
 
-async def test_switch_is_not_on_because_a_client_says_so(
-    member: User, simulator: Simulator
-) -> None:
+async def test_client_cannot_claim_a_switch(member: User, simulator: Simulator) -> None:
     """The agent's switch was put at no model; a client names it in every place."""
     claims = {"version": 1, "agent": True, "code_interpreter": True}
     ways: list[Json] = [

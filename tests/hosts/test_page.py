@@ -82,7 +82,7 @@ async def test_a_marker_is_never_visible(page: ChatPage) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_cut_answer_says_so(page: ChatPage) -> None:
+async def test_cut_answer_keeps_its_text_and_shows_the_reason(page: ChatPage) -> None:
     """The text stays, the sentence stands under it, after a reload too."""
     await page.open_model(MODEL)
 

@@ -204,7 +204,7 @@ async def test_the_valves_have_no_lock(server: PipelinesServer) -> None:
 # ---------------------------------------------------------------------- filters
 
 
-async def test_what_the_inlet_adds_reaches_the_pipe(server: PipelinesServer) -> None:
+async def test_keys_added_by_the_inlet_reach_the_pipe(server: PipelinesServer) -> None:
     """The inlet sees metadata and user, without a key; its keys stay in the body."""
     body = {**completion_body(FIRST, "x"), "metadata": {"chat_id": "c"}}
     form = {"body": body, "user": {"name": "Ann"}}

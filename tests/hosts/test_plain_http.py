@@ -53,7 +53,7 @@ async def test_plain_request_gets_one_result(
 
 
 @pytest.mark.asyncio
-async def test_every_part_of_a_chat_finds_its_place(
+async def test_every_kind_of_message_is_translated(
     member: User, simulator: Simulator
 ) -> None:
     """System, developer, pictures, calls and outputs; names are translated."""

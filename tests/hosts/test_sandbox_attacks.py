@@ -43,7 +43,7 @@ ELSEWHERE = {
     "test_environment_of_the_server_is_not_there": "it changes the test's own process",
     "test_open_files_of_the_server_are_not_inherited": "so does this one",
     "test_server_holds_nothing_afterwards": "it counts the files of the test's process",
-    "test_what_never_ends_is_stopped": "it opens a sandbox of its own",
+    "test_endless_code_is_stopped_and_its_work_kept": "it opens a sandbox of its own",
     "test_root_holds_what_python_needs": "the tool has the system's programs as well",
     "test_files_of_the_host_are_not_there": "so this one, too, has another list here",
     "test_odd_names_are_only_names": "Open WebUI stores the files",

@@ -225,7 +225,7 @@ ATTACKS = {
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("sandbox_tool")
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_attacks_fail(
+async def test_sandbox_blocks_each_attack(
     tab: Tab, server: OpenWebUI, simulator: Simulator, attack: str
 ) -> None:
     """Through the page, the pipe and the tool."""

@@ -117,7 +117,7 @@ def logs(server: OpenWebUI, tapped: None) -> Logs:
     return Logs(server)
 
 
-def test_a_search_finds_what_is_there() -> None:
+def test_canaries_are_found_whole_nested_and_masked() -> None:
     """Whole, in a structure, or the end that the API leaves of a masked key."""
     masked = f"sk-{'*' * 20}{CANARY_KEY[-6:]}"
 

@@ -186,7 +186,7 @@ async def test_both_runners_store_the_same(
 
 
 @pytest.mark.asyncio
-async def test_chat_whose_tool_open_webui_ran_goes_on(
+async def test_call_that_open_webui_ran_is_replayed(
     tab: Tab, toolkit: None, simulator: Simulator
 ) -> None:
     """The answer of another pipe is read with the call and what came of it."""

@@ -101,7 +101,7 @@ async def tabs(pair: Pair) -> AsyncIterator[tuple[Tab, Tab]]:
         yield here, there
 
 
-async def test_a_chat_goes_on_on_the_other_server(
+async def test_chat_continues_on_the_other_server(
     tabs: tuple[Tab, Tab], simulator: Simulator
 ) -> None:
     """And back: every request begins with the one before and what that received."""

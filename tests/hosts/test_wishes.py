@@ -198,7 +198,7 @@ async def test_the_last_line_says_how_full_the_window_is(admin: User, tab: Tab) 
     assert re.search(r" · context [5-9]\d % full", last), last
 
 
-async def test_gpt_5_auto_says_what_it_chose_and_stays_with_it(
+async def test_auto_names_its_choice_and_keeps_it_for_the_chat(
     tab: Tab, simulator: Simulator
 ) -> None:
     """The second question alone would have gone to the large model."""

@@ -259,14 +259,14 @@ def _stored_answer(turn: int, items: int) -> tuple[list[Item], list[Json]]:
     output: list[Item] = []
     messages: list[Json] = []
     last_call: list[Item] = []
-    for place in range(items):
-        text = f"Step {place} of {turn}."
-        name = f"{turn}_{place}"
-        message = {**message_item(place, text), "id": f"msg_{name}"}
-        kept = [strip_for_replay(one) for one in [*last_call, reasoning_item(place)]]
+    for number in range(items):
+        text = f"Step {number} of {turn}."
+        name = f"{turn}_{number}"
+        message = {**message_item(number, text), "id": f"msg_{name}"}
+        kept = [strip_for_replay(item) for item in [*last_call, reasoning_item(number)]]
         call = call_item(name)
         last_call = [call]
-        ulid = f"{turn * items + place:026d}"
+        ulid = f"{turn * items + number:026d}"
         record = _kept_item(ulid, f"a{turn}", kept, f"msg_{name}")
         output += [record, message, call, _output_item(name)]
         messages.append(_assistant(text, tool_calls=[_tool_call(name)]))
@@ -384,9 +384,9 @@ def changed_instructions(count: int) -> Work:
         "q2": _user("Two?", parentId="a1"),
         "a2": _assistant("", parentId="q2"),
     }
-    said = [_user("One?"), _assistant("1"), _user("Two?")]
+    chat = [_user("One?"), _assistant("1"), _user("Two?")]
     parts = attach_stored_messages(
-        parse_messages(said)[1], rows, {"user_message_id": "q2", "message_id": "a2"}
+        parse_messages(chat)[1], rows, {"user_message_id": "q2", "message_id": "a2"}
     )
     lines = [[f"Line {n} of {which}." for n in range(count)] for which in range(2)]
     sent = {"a1": SentContext(model="m", instructions="\n".join(lines[0]))}

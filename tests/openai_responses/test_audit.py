@@ -163,7 +163,7 @@ def all_lines(word: str) -> list[str]:
         f"eyJhbGciOiJ.eyJzdWIi.{CANARY}",
     ],
 )
-def test_no_canary_in_any_place(word: str) -> None:
+def test_audit_lines_contain_no_key_or_text(word: str) -> None:
     """Neither a key nor a sentence passes, wherever it is planted."""
     for line in all_lines(word):
         assert "canary" not in line.lower()

@@ -40,7 +40,7 @@ def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
         {"type": "message"},
     ],
 )
-def test_what_cannot_be_given_back(given: dict[str, Any]) -> None:
+def test_item_without_a_readable_picture_has_no_image(given: dict[str, Any]) -> None:
     """No picture, or one that the model does not read."""
     assert not has_image({**DRAWN, **given})
 

@@ -9,13 +9,13 @@ NO_OBJECTS = ["", "  ", "{", "[]", "null", "1", '"text"', "{'a': 1}", DEEP]
 
 
 @pytest.mark.parametrize("text", NO_OBJECTS)
-def test_what_is_no_object_is_none(text: str) -> None:
+def test_text_that_is_not_an_object_parses_to_none(text: str) -> None:
     """Given a text that is no JSON object, one gets None, also for endless brackets."""
     assert parse_json_object(text) is None
 
 
 @pytest.mark.parametrize("given", [None, 1, {"a": 1}, ["{}"]], ids=repr)
-def test_what_is_no_text_is_none(given: object) -> None:
+def test_value_that_is_not_text_parses_to_none(given: object) -> None:
     """Given a value that is no text, one gets None."""
     assert parse_json_object(given) is None
 

@@ -51,7 +51,7 @@ ODD = 'p+ä/"?w d'
         (f"ghp_{'a1' * 18}", "[redacted]"),
     ],
 )
-def test_what_looks_like_a_secret(text: str, expected: str) -> None:
+def test_secret_is_replaced_and_its_name_kept(text: str, expected: str) -> None:
     """It is replaced, and its name is kept."""
     assert redact(text) == expected
 
@@ -70,7 +70,7 @@ def test_what_looks_like_a_secret(text: str, expected: str) -> None:
         '{"input_tokens": 12, "request_id": "01KAB2C3D4E5F6G7H8J9KAMBNC"}',
     ],
 )
-def test_ordinary_text_stays(text: str) -> None:
+def test_ordinary_text_is_not_redacted(text: str) -> None:
     """Words that merely resemble a secret are left alone."""
     assert redact(text) == text
 

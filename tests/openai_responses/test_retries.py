@@ -25,7 +25,7 @@ def test_a_passing_trouble_is_waited_for(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_what_will_not_change_is_not_tried_again(status: int) -> None:
+def test_permanent_refusal_is_not_retried(status: int) -> None:
     """The same request gets the same refusal."""
     assert wait(Failure(status)) is None
 

@@ -134,7 +134,7 @@ async def test_amounts_need_all_requests_to_be_counted(
         await asked
 
 
-async def test_what_cannot_be_written_counts(
+async def test_usage_counts_while_the_database_refuses_writes(
     limited: Filter, database: UsageDatabase
 ) -> None:
     """A disk that is full can still be read."""
@@ -145,7 +145,7 @@ async def test_what_cannot_be_written_counts(
         await ask(limited)
 
 
-async def test_what_waits_for_the_database_is_one_row_a_day(
+async def test_unwritten_usage_is_one_row_a_day(
     limited: Filter, database: UsageDatabase
 ) -> None:
     """A database that fails for days costs no memory for each answer."""
@@ -197,7 +197,7 @@ async def test_amounts_need_a_stream_that_is_asked_for(limited: Filter) -> None:
 
 @pytest.mark.parametrize("model", [AGENT, OWN_MODEL])
 @pytest.mark.parametrize("value", [True, "true", "yes", "on", "1", 1], ids=repr)
-async def test_everybody_is_told_the_same_of_the_stream(
+async def test_stream_is_a_boolean_for_host_and_pipe(
     limited: Filter, model: Json, value: Any
 ) -> None:
     """The host, the pipe and a Pipelines server read the body after the filter."""
@@ -216,7 +216,7 @@ async def test_without_rules_nothing_is_counted(
     assert database.opened == 0
 
 
-async def test_another_id_is_told_to_administrators(limited: Filter) -> None:
+async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) -> None:
     """The pipe would not find it."""
     told: list[Json] = []
 

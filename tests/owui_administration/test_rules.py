@@ -55,7 +55,7 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
         "[" * 500,
     ],
 )
-def test_what_names_nobody_closes_for_everybody(text: str) -> None:
+def test_unreadable_rule_blocks_everybody(text: str) -> None:
     """The sentence says what to do."""
     rules, problem = read_limits(text)
 

@@ -78,7 +78,7 @@ def test_link_becomes_a_number() -> None:
     assert grown == stands == "One [1] two [2], one again [1]."
 
 
-def test_label_that_says_something_stays() -> None:
+def test_headline_link_text_is_kept() -> None:
     """A headline is part of the answer; the site's name is not, nor what stands apart."""
     inner = f"[The headline]({A}?utm_source=openai)"
     site = f"[a.example]({A}?utm_source=openai)"
@@ -92,7 +92,7 @@ def test_label_that_says_something_stays() -> None:
     "text",
     ["See [the docs](https://docs.example).", "a[0](1)", "An [open", "Why?", "f("],
 )
-def test_other_text_stays(text: str) -> None:
+def test_text_without_citations_is_unchanged(text: str) -> None:
     """Links that the model knows by itself, code, and what never became a link."""
     assert shown(message("1", text)) == [text, text]
 
@@ -171,7 +171,9 @@ def test_files_are_numbered_where_they_are_cited() -> None:
         ("a[1][1]", [url_note(A, "A", 0, 7)], "a[1][1][1]"),
     ],
 )
-def test_one_source_is_one_number(text: str, notes: list[Item], numbered: str) -> None:
+def test_adjacent_citations_of_one_source_are_merged(
+    text: str, notes: list[Item], numbered: str
+) -> None:
     """Only equal neighbors are dropped, and never what the model wrote itself."""
     assert shown(message("1", text, annotations=notes))[1] == numbered
 

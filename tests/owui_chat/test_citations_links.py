@@ -70,7 +70,7 @@ def test_link_comes_in_one_piece(size: int) -> None:
         "What? And who?",
     ],
 )
-def test_what_is_no_link_is_let_go(text: str) -> None:
+def test_text_that_is_not_a_link_is_released(text: str) -> None:
     """At the latest with the next character that a link could not have."""
     shown = grown(f"{text} and then")
 
@@ -145,7 +145,7 @@ def cited(text: str, place: int) -> int:
     return int(found["url_citation"]["start_index"])
 
 
-def test_places_move_with_what_is_gone() -> None:
+def test_positions_shift_by_removed_tracking() -> None:
     """In front of a place, not behind it."""
     text = f"One {LINKED} two {LINKED} three"
     clean = strip_tracking(text)

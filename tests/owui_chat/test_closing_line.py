@@ -60,7 +60,7 @@ def test_duration_is_in_the_units_that_people_use(seconds: float, said: str) -> 
         ),
     ],
 )
-def test_line_has_what_is_known(figures: AnswerFigures, said: str) -> None:
+def test_closing_line_lists_known_figures(figures: AnswerFigures, said: str) -> None:
     """The cached share is of the input; a small amount has two digits."""
     assert closing_line(figures) == said
 

@@ -60,7 +60,7 @@ def host_text(host: HostFunctions, *output: Item) -> str:
 
 
 @pytest.mark.parametrize("item", CODES.values(), ids=CODES)
-def test_what_the_host_puts_into_the_text_is_taken_out(
+def test_code_block_added_by_the_host_is_removed(
     host_functions: HostFunctions, item: Item
 ) -> None:
     """Exactly that, whatever stands around it."""
@@ -93,7 +93,7 @@ def test_what_the_host_puts_into_the_text_is_taken_out(
     ],
     ids=["printed", "outputs not included", "failed", "fence in the output"],
 )
-def test_what_code_printed_is_drawn_below_it(item: Item, drawn: str) -> None:
+def test_output_is_drawn_below_the_code(item: Item, drawn: str) -> None:
     """Between the fences that the host puts around the code."""
     assert code_host_item(item)["code"] == drawn
 

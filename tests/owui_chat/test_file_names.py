@@ -89,7 +89,7 @@ def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
         ("image/../../a.html", "image.bin"),
     ],
 )
-def test_picture_is_one_that_models_draw(media_type: str, name: str) -> None:
+def test_image_name_follows_its_media_type(media_type: str, name: str) -> None:
     """Its type comes from the server, and may be SVG."""
     assert image_name(media_type).name == name
 

@@ -245,7 +245,7 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
 
 
 @pytest.mark.parametrize("tool_calls", [None, "no list", [None], [{"id": "call_1"}]])
-def test_what_is_no_call_is_left_out(tool_calls: object) -> None:
+def test_malformed_tool_calls_are_left_out(tool_calls: object) -> None:
     """A half-written call cannot be sent."""
     chat: list[Json] = [
         {"role": "assistant", "content": "Hi", "tool_calls": tool_calls}

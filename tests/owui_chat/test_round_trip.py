@@ -468,7 +468,7 @@ def test_chats_of_transcripts_are_growing_prefixes(
     assert_prefixes(host_functions, runs)
 
 
-def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> None:
+def test_lost_record_loses_only_its_own_items(host_functions: HostFunctions) -> None:
     """A chat whose JSON was exported without its keys still reads."""
     rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
     output, _ = stored_by_host(host_functions, rounds, "markers")

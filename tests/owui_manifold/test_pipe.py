@@ -225,7 +225,7 @@ async def test_two_copies_at_once_lose_nothing(
     assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}
 
 
-async def test_what_the_host_passes_is_not_changed(pipe: Pipe) -> None:
+async def test_body_of_the_host_is_not_modified(pipe: Pipe) -> None:
     """It goes on with the same body."""
     body = chat("Hi", tools=[TOOL], tool_choice="auto")
 
@@ -287,7 +287,7 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
         "unknown role",
     ],
 )
-async def test_bad_input_gives_one_sentence(
+async def test_bad_input_gives_one_message(
     valves: Json, body: Json, sentence: str, pipe: Pipe, sim: Simulator
 ) -> None:
     """The same for every kind of caller; the chat goes on afterwards."""
@@ -301,9 +301,7 @@ async def test_bad_input_gives_one_sentence(
     assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
 
 
-async def test_unreachable_server_gives_one_sentence(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_unreachable_server_gives_one_message(pipe: Pipe, sim: Simulator) -> None:
     """It names the server and the valve, not the request."""
     address = f"http://127.0.0.1:{free_port()}/v1"
     pipe.valves = valves_for(sim, BASE_URL=address)
@@ -314,7 +312,7 @@ async def test_unreachable_server_gives_one_sentence(
     assert "BASE_URL" in found
 
 
-async def test_old_host_gets_one_sentence_and_nothing_is_written(
+async def test_old_host_gets_one_message_and_no_request_is_sent(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Nor asked."""
@@ -422,7 +420,7 @@ async def test_own_fault_in_a_task_is_only_logged(
     )
 
 
-async def test_own_fault_at_the_end_keeps_what_was_shown(
+async def test_exception_at_the_end_keeps_the_answer(
     pipe: Pipe, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host would drop it if anything were raised."""

@@ -204,7 +204,7 @@ async def test_a_limit_of_rounds_ends_in_an_answer(pipe: Pipe, sim: Simulator) -
     ("limit", "told"),
     [({"maximum_tokens": 1}, "Token limit (1) reached.")],
 )
-async def test_other_limits_end_in_an_answer_too(
+async def test_each_limit_ends_with_an_answer(
     pipe: Pipe, sim: Simulator, limit: Json, told: str
 ) -> None:
     """Not in an error."""
@@ -247,7 +247,7 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
         ("bad-arguments", "tool arguments parse error"),
     ],
 )
-async def test_what_cannot_be_called_is_not(
+async def test_invalid_call_is_not_made(
     pipe: Pipe, sim: Simulator, scenario: str, told: str
 ) -> None:
     """It fails closed, and the model can correct itself (R18)."""

@@ -111,7 +111,7 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
         ("filtered", "content filter interrupted"),
     ],
 )
-async def test_incomplete_answer_says_why(
+async def test_incomplete_answer_states_its_reason(
     scenario: str, words: str, pipe: Pipe
 ) -> None:
     """On the page; plain callers have a word for it."""
@@ -322,7 +322,7 @@ async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) 
         ("413", 1),
     ],
 )
-async def test_request_is_sent_as_often_as_it_may_help(
+async def test_retries_follow_the_administrators_limits(
     spec: str, attempts: int, pipe: Pipe, sim: Simulator
 ) -> None:
     """Never for longer than the administrator allows, never without credit."""

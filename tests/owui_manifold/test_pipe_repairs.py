@@ -122,7 +122,7 @@ async def test_reasoning_is_not_sent_with_another_key(
     assert sent_reasoning(sim) == old
 
 
-async def test_what_was_left_out_stays_so(
+async def test_left_out_reasoning_stays_left_out(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """For every branch of the chat, for a new upload of the pipe, after a key change."""
@@ -142,7 +142,7 @@ async def test_what_was_left_out_stays_so(
     assert sent_reasoning(sim) == []
 
 
-async def test_one_result_is_repaired_too(
+async def test_unstreamed_answer_is_repaired(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Where nobody sees a status line."""
@@ -339,7 +339,9 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
     assert counts == [first, 1, first, first, first - 1, 1]
 
 
-async def test_lessons_are_for_one_model(pipe: Pipe, unverified: Simulator) -> None:
+async def test_repairs_are_remembered_for_one_model(
+    pipe: Pipe, unverified: Simulator
+) -> None:
     """Another one is asked anew."""
     pipe.valves = valves_for(unverified)
     await chunks_of(pipe, chat("Hi"), **answering("m-1"))
@@ -364,7 +366,7 @@ async def test_a_model_whose_name_has_an_effort_is_learned_too(
     assert len(unverified.requests) == 1
 
 
-async def test_what_did_not_help_is_not_remembered(
+async def test_repair_that_did_not_help_is_not_remembered(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """A refusal that nothing removes costs no chat its reasoning."""

@@ -45,7 +45,7 @@ async def test_check_answers_an_administrator(pipe: Pipe, sim: Simulator) -> Non
         pytest.param("What does /check do?", asked_by(ADMIN), id="in the middle"),
     ],
 )
-async def test_other_check_goes_to_the_model(
+async def test_check_inside_a_message_goes_to_the_model(
     pipe: Pipe, sim: Simulator, text: str, caller: dict[str, Any]
 ) -> None:
     """A check is an administrator's, and a message of its own."""

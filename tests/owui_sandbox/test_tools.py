@@ -98,7 +98,9 @@ async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
     ],
 )
 @pytest.mark.asyncio
-async def test_edit_needs_one_place(tools: Tools, old: str, reason: str) -> None:
+async def test_edit_requires_exactly_one_match(
+    tools: Tools, old: str, reason: str
+) -> None:
     """Else the file stays as it is."""
     await tools.sandbox_fs_write("a", "aaa", **asked())
 
@@ -110,7 +112,7 @@ async def test_edit_needs_one_place(tools: Tools, old: str, reason: str) -> None
 
 
 @pytest.mark.asyncio
-async def test_a_failed_command_is_told(tools: Tools) -> None:
+async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
     """By what it wrote, and the shell's own words."""
     answer = await tools.shell_execute("no-such-program", **asked())
 
@@ -148,7 +150,7 @@ async def test_two_workers_take_turns(tools: Tools) -> None:
 
 
 @pytest.mark.asyncio
-async def test_oldest_of_too_many_goes(tmp_path: Path) -> None:
+async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> None:
     """First of a user who has too many, then of the one who has the most."""
     limits = SharedLimits(workspaces=3, workspaces_per_user=2)
     workspaces = StoredWorkspaces(tmp_path, limits)
@@ -209,7 +211,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.asyncio
-async def test_attacks_fail(
+async def test_sandbox_blocks_each_attack(
     tools: Tools, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also with the system's programs in the sandbox."""
@@ -244,7 +246,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.asyncio
-async def test_limits_hold(tools: Tools, limit: str) -> None:
+async def test_each_sandbox_limit_is_enforced(tools: Tools, limit: str) -> None:
     """Those of the valve, and those that nobody sets; the chat goes on (R36)."""
     options, code, told = LIMITS[limit]
     tools.valves = tools.Valves(SANDBOX_OPTIONS=json.dumps(options))

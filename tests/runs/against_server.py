@@ -27,9 +27,9 @@ def limits(retries: int = 0, max_wait: float = 60.0, **timeouts: float) -> Limit
 AT_ONCE = limits()
 
 
-def asking(said: str = "Hi", stream: bool = True) -> ResponsesRequest:
+def asking(text: str = "Hi", stream: bool = True) -> ResponsesRequest:
     """Return a request that says this."""
-    parts = [{"type": "input_text", "text": said}]
+    parts = [{"type": "input_text", "text": text}]
     items = [{"type": "message", "role": "user", "content": parts}]
     return ResponsesRequest(model="gpt-5.6-sol", input=items, stream=stream)
 

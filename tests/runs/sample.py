@@ -139,13 +139,13 @@ def without(item: Item, *keys: str) -> Item:
 def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
     """What one response of these items reports, its texts in two pieces."""
     events: list[StreamEvent] = []
-    for place, item in enumerate(items):
-        events.append(ItemAdded(place, _begun(item)))
+    for index, item in enumerate(items):
+        events.append(ItemAdded(index, _begun(item)))
         for (kind, part), text in item_texts(item):
             half = (len(text) + 1) // 2
-            events += [TextDelta(place, kind, part, text[:half])]
-            events += [TextDelta(place, kind, part, text[half:])]
-        events.append(ItemDone(place, item))
+            events += [TextDelta(index, kind, part, text[:half])]
+            events += [TextDelta(index, kind, part, text[half:])]
+        events.append(ItemDone(index, item))
     response = {"id": "resp_1", "output": list(items), "usage": USAGE}
     events.append(FinalResponse(status, response))
     return _reported(events)
@@ -158,8 +158,8 @@ def run_with_tools(
     first = run_of(reasoning("1"), call("1"), call("2"))
     given = outputs or (output("1"), output("2", "snow"))
     answered: list[RunEvent] = [
-        ToolOutput(3 + place, item, place == 1, (card or {}) if place == 0 else {})
-        for place, item in enumerate(given)
+        ToolOutput(3 + number, item, number == 1, (card or {}) if number == 0 else {})
+        for number, item in enumerate(given)
     ]
     head = ItemAdded(5, _begun(message("1", "")))
     text: list[RunEvent] = [
@@ -242,16 +242,16 @@ def _begun(item: Item) -> Item:
 
 def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
     turn = ResponseState()
-    told = [told for event in events for told in turn.feed(event)]
+    reported = [event for given in events for event in turn.feed(given)]
     ending = turn.ending or CUT
     output = list(turn.output)
     for call_item in filter(is_call, turn.output if ending.is_failure else ()):
         answer = output_item(call_item, tool_error("it broke off."))
-        told.append(ToolOutput(len(output), answer, failed=True))
+        reported.append(ToolOutput(len(output), answer, failed=True))
         output.append(answer)
     used = tuple(filter(None, (turn.usage,)))
     done = RunDone(ending, turn.usage, turn.usage, tuple(output), usages=used)
-    return [*told, done]
+    return [*reported, done]
 
 
 def ended_items(events: Sequence[RunEvent]) -> list[Item]:
@@ -326,19 +326,19 @@ def tell(
     With `in_output` the records go into the message's own output.
     """
     scope = author._replace(carrier="output") if in_output else author
-    told = Told(NativeRenderer(lambda: 100.0, HostedItems))
+    shown = Told(NativeRenderer(lambda: 100.0, HostedItems))
     for event in recorded(events, Recorder(scope, ids or Ids())):
         if not isinstance(event, NewRecord):
-            told.chunks += told.view.render(event)
+            shown.chunks += shown.view.render(event)
             continue
         record, index = event
-        told.written.append(record)
+        shown.written.append(record)
         if in_output:
             value = write_records({record.ulid: record}, SIGN)
-            told.chunks += told.view.render(
+            shown.chunks += shown.view.render(
                 StoredRecord(record_item(record.ulid, value), index)
             )
-    return told
+    return shown
 
 
 def recorded(

@@ -41,8 +41,8 @@ class Ran:
     def told(self) -> Mapping[str, Any]:
         """The JSON that the model gets."""
         assert self.answer.text.startswith("{"), (self.answer.text, self.log)
-        told: Mapping[str, Any] = json.loads(self.answer.text)
-        return told
+        output: Mapping[str, Any] = json.loads(self.answer.text)
+        return output
 
     @property
     def result(self) -> Any:
@@ -115,10 +115,13 @@ def sandboxed_processes() -> list[int]:
     """Return the processes below this one that run in a sandbox, or around one."""
     parents = dict(_parents())
     below = {os.getpid()}
-    while found := {one for one, parent in parents.items() if parent in below} - below:
-        below |= found
+    while True:
+        children = {pid for pid, parent in parents.items() if parent in below}
+        if children <= below:
+            break
+        below |= children
     program = SANDBOX_PROGRAM.encode()[:200]
-    return [one for one in sorted(below) if program in _command(one)]
+    return [pid for pid in sorted(below) if program in _command(pid)]
 
 
 def _parents() -> Iterator[tuple[int, int]]:

@@ -39,6 +39,6 @@ def test_each_setting_of_a_caller_is_logged_once() -> None:
         ),
     ],
 )
-def test_words_that_permit_nothing_are_told(words: list[str], message: str) -> None:
+def test_unknown_permissions_are_reported(words: list[str], message: str) -> None:
     """A misspelled word opens nothing."""
     assert unknown_permissions(words, {"tools"}, "Look.") == message

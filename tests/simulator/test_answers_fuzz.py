@@ -119,7 +119,9 @@ def test_the_valid_body_is_accepted() -> None:
 
 @settings(max_examples=150)
 @given(st.sampled_from(places(VALID)), JUNK)
-def test_one_strange_value(path: tuple[Any, ...], value: Any) -> None:
+def test_any_value_at_any_path_is_accepted_or_refused(
+    path: tuple[Any, ...], value: Any
+) -> None:
     """A value of any type in any place is accepted or refused, never a crash."""
     accepts(replaced(path, value))
 

@@ -35,7 +35,7 @@ async def test_the_simulator_holds_every_case(sim: Simulator) -> None:
     ] == []
 
 
-def test_cases_are_told_apart() -> None:
+def test_cases_have_unique_names_and_sources() -> None:
     """By names; each has a source, and an edit that there is."""
     assert len(BY_NAME) == len(CASES)
     assert all(case.source and case.edit in EDITS for case in CASES)
@@ -57,7 +57,9 @@ async def test_the_limit_ends_the_run(sim: Simulator) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_cannot_be_tried(sim: Simulator, unused_tcp_port: int) -> None:
+async def test_unusable_key_or_server_is_reported_as_untried(
+    sim: Simulator, unused_tcp_port: int
+) -> None:
     """A wrong key, a model that the key may not use, no server at all."""
     case = BY_NAME["seed: 1"]
     limited = "sk-simulator-limited"
@@ -73,7 +75,7 @@ async def test_what_cannot_be_tried(sim: Simulator, unused_tcp_port: int) -> Non
     ]
 
 
-def test_what_differs_is_told() -> None:
+def test_difference_names_the_field_and_both_values() -> None:
     """The field, both values; other words."""
     case = Case("x", {}, "assumed", param="a", code="b", message="words")
 

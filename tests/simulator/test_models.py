@@ -237,7 +237,7 @@ async def test_hosted_tools_that_a_model_lacks(client: Client) -> None:
         ("unverified-stream", {"stream": True}, {}, "stream"),
     ],
 )
-async def test_what_needs_a_verified_organization(
+async def test_unverified_organization_is_refused_restricted_features(
     client: Client, profile: str, refused: Any, taken: Any, param: str
 ) -> None:
     """Nothing else is refused."""
@@ -272,7 +272,7 @@ async def test_an_unknown_profile(client: Client) -> None:
 
 
 @pytest.mark.asyncio
-async def test_too_long_an_input(client: Client) -> None:
+async def test_input_beyond_the_context_is_refused(client: Client) -> None:
     """An input beyond the context gets context_length_exceeded; pictures are no text."""
     text = "word " * 250_000
     error = await client.refused(model="gpt-5.2", input=text)
@@ -300,7 +300,7 @@ async def test_the_list_of_models(client: Client) -> None:
 
 
 @pytest.mark.asyncio
-async def test_another_address(client: Client) -> None:
+async def test_unknown_address_gets_404(client: Client) -> None:
     """An address that the API does not have gets 404."""
     url = f"{client.simulator.base_url}/chat/completions"
     async with client.session.post(url, json={}) as answer:

@@ -198,7 +198,7 @@ async def test_a_file_of_a_kind_that_is_not_read(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("answers_a_call", "status"), [(False, 400), (True, 200)])
-async def test_what_follows_reasoning_with_an_id(
+async def test_item_after_reasoning_with_an_id_may_need_its_own_id(
     client: Client, answers_a_call: bool, status: int
 ) -> None:
     """A message without an id is refused (986), a call without one is not (1009)."""

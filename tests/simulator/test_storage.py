@@ -121,7 +121,7 @@ async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
     assert (await client.cancel(id)).body == reply.body == (await client.get(id)).body
 
 
-async def test_cancelling_what_is_done(client: Client) -> None:
+async def test_cancelling_a_completed_response_changes_nothing(client: Client) -> None:
     """It stays what it is."""
     id = await queued(client, "sim:chat")
     assert (await client.cancel(id)).body["status"] == "completed"

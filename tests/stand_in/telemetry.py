@@ -51,7 +51,7 @@ class Memory:
 
     def values(self, name: str) -> list[float]:
         """The measurements of an instrument."""
-        return [value for one, value, _ in self.measured if one == name]
+        return [value for instrument, value, _ in self.measured if instrument == name]
 
     def start_span(
         self, name: str, kind: Any = None, attributes: Any = None

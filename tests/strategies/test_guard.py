@@ -180,7 +180,7 @@ RAISING = ["breaking", "exiting", "cancelling", "out_of_time"]
 
 
 @pytest.mark.parametrize("name", RAISING)
-def test_r20_whatever_is_raised_is_one_sentence(name: str) -> None:
+def test_r20_any_exception_is_one_message(name: str) -> None:
     """What it says goes to the log."""
     bench = Bench()
 

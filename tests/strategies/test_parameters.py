@@ -20,7 +20,7 @@ def test_defaults_are_those_of_the_seed() -> None:
 
 
 @pytest.mark.parametrize(("asked", "rounds"), [(0, 1), (-5, 1), (30, 30), (99, 30)])
-def test_rounds_are_one_to_thirty(asked: int, rounds: int) -> None:
+def test_rounds_are_clamped_from_one_to_thirty(asked: int, rounds: int) -> None:
     """However the parameters were made."""
     assert StrategyParameters(maximum_iterations=asked).rounds == rounds
 
@@ -90,7 +90,7 @@ def test_settings_have_a_model_and_the_seeds_defaults() -> None:
         ("emit_intermediate_thoughts", "yes"),
     ],
 )
-def test_what_is_not_valid_is_refused(name: str, value: object) -> None:
+def test_invalid_settings_are_refused(name: str, value: object) -> None:
     """The shell names it and takes the default."""
     with pytest.raises(ValidationError):
         StrategySettings.model_validate({name: value})

@@ -268,7 +268,7 @@ def test_broken_answer_shows_what_there_is() -> None:
         assert thoughts.get_text(0) == "It rains <"
 
 
-def test_notes_pass() -> None:
+def test_status_notes_pass_the_filter() -> None:
     """They belong to no item."""
     thoughts = ThoughtFilter(shows_thoughts=False)
 

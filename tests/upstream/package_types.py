@@ -39,9 +39,11 @@ def unknown_fields(value: Any, path: str = "") -> list[str]:
         return extra + unknown_fields(fields, path)
     if isinstance(value, dict):
         named = [(f"{path}.{name}", inner) for name, inner in value.items()]
-        return [found for name, inner in named for found in unknown_fields(inner, name)]
+        return [
+            unknown for name, inner in named for unknown in unknown_fields(inner, name)
+        ]
     if isinstance(value, list):
-        return [found for inner in value for found in unknown_fields(inner, path)]
+        return [unknown for inner in value for unknown in unknown_fields(inner, path)]
     return []
 
 

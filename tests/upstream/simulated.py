@@ -38,8 +38,8 @@ class SimulatorReply:
         """The events of a stream."""
         blocks = self.raw.decode().replace("\r\n", "\n").split("\n\n")
         lines = [line for block in blocks for line in block.split("\n")]
-        found = [line[6:] for line in lines if line.startswith("data: {")]
-        return [json.loads(line) for line in found]
+        events = [line[6:] for line in lines if line.startswith("data: {")]
+        return [json.loads(event) for event in events]
 
     @property
     def text(self) -> str:
@@ -64,9 +64,9 @@ class Client:
         """Where responses are asked for."""
         return f"{self.simulator.base_url}/responses"
 
-    def body(self, said: Any = "Hello", **more: Any) -> Body:
+    def body(self, content: Any = "Hello", **more: Any) -> Body:
         """Return a body that is valid unless ``more`` makes it otherwise."""
-        return {"model": self.model, "input": said, "store": False, **more}
+        return {"model": self.model, "input": content, "store": False, **more}
 
     async def post(
         self, body: Any, key: str | None = KEY, **headers: str
@@ -83,10 +83,10 @@ class Client:
             )
 
     def open_stream(
-        self, said: Any = "Hello", **more: Any
+        self, content: Any = "Hello", **more: Any
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         """Send a valid body and lend the stream while it is written."""
-        body = self.body(said, stream=True, **more)
+        body = self.body(content, stream=True, **more)
         sent = {"Authorization": f"Bearer {KEY}"}
         return self.session.post(self.url, json=body, headers=sent)
 
@@ -109,15 +109,15 @@ class Client:
                 answer.status, dict(answer.headers), await answer.read()
             )
 
-    async def ask(self, said: Any = "Hello", **more: Any) -> SimulatorReply:
+    async def ask(self, content: Any = "Hello", **more: Any) -> SimulatorReply:
         """Send a valid body and expect it to be accepted."""
-        reply = await self.post(self.body(said, **more))
+        reply = await self.post(self.body(content, **more))
         assert reply.status == 200, reply.raw
         return reply
 
-    async def stream(self, said: Any = "Hello", **more: Any) -> SimulatorReply:
+    async def stream(self, content: Any = "Hello", **more: Any) -> SimulatorReply:
         """Send a valid body and read the stream."""
-        return await self.ask(said, stream=True, **more)
+        return await self.ask(content, stream=True, **more)
 
     async def refused(self, **fields: Any) -> Any:
         """Send a body with these fields; return the error of the 400 that it gets."""

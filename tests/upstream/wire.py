@@ -59,14 +59,14 @@ def message(*pieces: str, at: int = 0, phase: str | None = None) -> Events:
     """Return the events of a message that grows by these pieces."""
     item = message_item("".join(pieces), at=at, phase=phase)
     part = item["content"][0]
-    place = {"item_id": item["id"], "output_index": at, "content_index": 0}
+    position = {"item_id": item["id"], "output_index": at, "content_index": 0}
     empty = {**part, "text": ""}
     return [
         added({**item, "status": "in_progress", "content": []}, at=at),
-        {"type": "response.content_part.added", **place, "part": empty},
+        {"type": "response.content_part.added", **position, "part": empty},
         *(text_delta(piece, at=at) for piece in pieces),
         text_done(part["text"], at=at),
-        {"type": "response.content_part.done", **place, "part": part},
+        {"type": "response.content_part.done", **position, "part": part},
         done(item, at=at),
     ]
 
@@ -75,11 +75,11 @@ def refusal(*pieces: str, at: int = 0) -> Events:
     """Return the events of a message that is a refusal."""
     part = {"type": "refusal", "refusal": "".join(pieces)}
     item = {**message_item(at=at), "content": [part]}
-    place = {"item_id": item["id"], "output_index": at, "content_index": 0}
+    position = {"item_id": item["id"], "output_index": at, "content_index": 0}
     return [
         added({**item, "status": "in_progress", "content": []}, at=at),
-        *({"type": "response.refusal.delta", **place, "delta": p} for p in pieces),
-        {"type": "response.refusal.done", **place, "refusal": part["refusal"]},
+        *({"type": "response.refusal.delta", **position, "delta": p} for p in pieces),
+        {"type": "response.refusal.done", **position, "refusal": part["refusal"]},
         done(item, at=at),
     ]
 
@@ -98,14 +98,14 @@ def reasoning(*parts: Sequence[str], at: int = 0, sealed: str = "sealed") -> Eve
 
 def _summary_part(pieces: Sequence[str], part: int, at: int) -> Events:
     name = "response.reasoning_summary"
-    place = {"item_id": f"rs_{at}", "output_index": at, "summary_index": part}
+    position = {"item_id": f"rs_{at}", "output_index": at, "summary_index": part}
     text = "".join(pieces)
     empty, full = ({"type": "summary_text", "text": t} for t in ("", text))
     return [
-        {"type": f"{name}_part.added", **place, "part": empty},
-        *({"type": f"{name}_text.delta", **place, "delta": p} for p in pieces),
-        {"type": f"{name}_text.done", **place, "text": text},
-        {"type": f"{name}_part.done", **place, "part": full},
+        {"type": f"{name}_part.added", **position, "part": empty},
+        *({"type": f"{name}_text.delta", **position, "delta": p} for p in pieces),
+        {"type": f"{name}_text.done", **position, "text": text},
+        {"type": f"{name}_part.done", **position, "part": full},
     ]
 
 
@@ -115,11 +115,11 @@ def reasoning_text(*pieces: str, at: int = 0) -> Events:
     content = [{"type": "reasoning_text", "text": text}]
     item = {"id": f"rs_{at}", "type": "reasoning", "summary": [], "content": content}
     name = "response.reasoning_text"
-    place = {"item_id": item["id"], "output_index": at, "content_index": 0}
+    position = {"item_id": item["id"], "output_index": at, "content_index": 0}
     return [
         added({**item, "content": []}, at=at),
-        *({"type": f"{name}.delta", **place, "delta": piece} for piece in pieces),
-        {"type": f"{name}.done", **place, "text": text},
+        *({"type": f"{name}.delta", **position, "delta": piece} for piece in pieces),
+        {"type": f"{name}.done", **position, "text": text},
         done(item, at=at),
     ]
 
@@ -127,12 +127,12 @@ def reasoning_text(*pieces: str, at: int = 0) -> Events:
 def function_call(name: str, *pieces: str, at: int = 0) -> Events:
     """Return the events of a function call whose arguments grow by these pieces."""
     item = call_item(name, "".join(pieces), at=at)
-    place = {"item_id": item["id"], "output_index": at}
+    position = {"item_id": item["id"], "output_index": at}
     kind = "response.function_call_arguments"
     return [
         added({**item, "status": "in_progress", "arguments": ""}, at=at),
-        *({"type": f"{kind}.delta", **place, "delta": piece} for piece in pieces),
-        {"type": f"{kind}.done", **place, "arguments": item["arguments"]},
+        *({"type": f"{kind}.delta", **position, "delta": piece} for piece in pieces),
+        {"type": f"{kind}.done", **position, "arguments": item["arguments"]},
         done(item, at=at),
     ]
 
@@ -147,12 +147,12 @@ def custom_call(name: str, *pieces: str, at: int = 0) -> Events:
         "name": name,
         "input": text,
     }
-    place = {"item_id": item["id"], "output_index": at}
+    position = {"item_id": item["id"], "output_index": at}
     kind = "response.custom_tool_call_input"
     return [
         added({**item, "input": ""}, at=at),
-        *({"type": f"{kind}.delta", **place, "delta": piece} for piece in pieces),
-        {"type": f"{kind}.done", **place, "input": text},
+        *({"type": f"{kind}.delta", **position, "delta": piece} for piece in pieces),
+        {"type": f"{kind}.done", **position, "input": text},
         done(item, at=at),
     ]
 
@@ -169,10 +169,10 @@ def done(item: Item, at: int = 0) -> Event:
 
 def text_delta(text: str, at: int = 0, part: int = 0) -> Event:
     """Return one delta of a message."""
-    place = {"item_id": f"msg_{at}", "output_index": at, "content_index": part}
+    position = {"item_id": f"msg_{at}", "output_index": at, "content_index": part}
     return {
         "type": "response.output_text.delta",
-        **place,
+        **position,
         "delta": text,
         "logprobs": [],
     }

@@ -71,7 +71,7 @@ def test_r9_answer_without_calls_ends_the_loop() -> None:
     assert ending_of(events).kind == "completed"
 
 
-def test_round_of_calls_is_answered_and_the_next_one_sees_it() -> None:
+def test_calls_are_answered_and_next_round_gets_their_outputs() -> None:
     """History grows by exactly what came and what was answered."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), looking(2), [SAID])
@@ -192,7 +192,7 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
     assert "hunter2" not in repr(events)
 
 
-def test_own_tool_wins_over_one_of_the_host() -> None:
+def test_own_tool_replaces_host_tool_of_same_name() -> None:
     """A name means one tool."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), [SAID])
@@ -389,7 +389,7 @@ def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
     """Neither a prompt nor an argument stands in it otherwise."""
     lines: list[str] = []
     provider = ScriptedProvider(looking(1, city="Atlantis"), [SAID])
-    asked = question(WeatherTool(), said="a prompt", log=lines.append, debug=debug)
+    asked = question(WeatherTool(), text="a prompt", log=lines.append, debug=debug)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -401,7 +401,7 @@ def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
 # ---------------------------------------------------------------- what is given
 
 
-def test_memory_that_drops_turns_says_so() -> None:
+def test_memory_policy_that_drops_turns_adds_a_note() -> None:
     """The note comes before the answer; memories come first."""
     guide = Guide(
         system_prompt="You sail.",

@@ -56,7 +56,7 @@ class Desk:
             "settings": Settings(effort="medium", summary="auto"),
             "limits": limits(),
         }
-        return question(self.tool, said=said, **{**self._to, **usual, **more})
+        return question(self.tool, text=said, **{**self._to, **usual, **more})
 
     async def ask(self, said: str, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
@@ -92,7 +92,7 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(desk: Desk) -> No
     assert Status(LEFT_OUT) in events
 
 
-async def test_rounds_are_one_growing_request(desk: Desk) -> None:
+async def test_each_round_extends_the_previous_request(desk: Desk) -> None:
     """What is sent later begins with what was sent before; the tools stay."""
     events = await desk.ask("sim:tool-twice")
 

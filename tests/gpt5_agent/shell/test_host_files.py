@@ -114,7 +114,7 @@ async def test_owner_may_change_while_an_answer_runs() -> None:
 @pytest.mark.parametrize(
     "name", ["a.html", "a.HTM", "a.xhtml", "a.svg", "a.html.gz", "a.htm.bz2", "a.rss"]
 )
-async def test_what_a_browser_runs_is_stored_as_a_download(name: str) -> None:
+async def test_active_content_is_stored_as_a_download(name: str) -> None:
     """An administrator's HTML would be shown in the origin of Open WebUI."""
     host = Host("u-1")
     async with files_of(host) as files:
@@ -208,7 +208,9 @@ async def test_host_that_is_down_is_one_sentence() -> None:
     ("url", "key", "user"),
     [("", KEY, "u"), ("http://a", "", "u"), ("http://a", KEY, "")],
 )
-async def test_what_is_missing_is_said(url: str, key: str, user: str) -> None:
+async def test_missing_setting_refuses_the_upload(
+    url: str, key: str, user: str
+) -> None:
     """Nothing is sent."""
     with pytest.raises(
         HostFileError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"

@@ -44,7 +44,7 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
         ("TOOL_TIMEOUTS", "default: soon", "'default: soon'"),
     ],
 )
-def test_what_is_wrong_is_told(valve: str, text: str, words: str) -> None:
+def test_problem_names_its_valve(valve: str, text: str, words: str) -> None:
     """By the name of its valve."""
     [problem] = read_valve_settings(Valves.model_validate({valve: text})).problems
 

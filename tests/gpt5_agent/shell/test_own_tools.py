@@ -60,7 +60,7 @@ async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResul
     return await OwnTools(tools, None).call(name, arguments)
 
 
-async def test_what_cannot_be_started_is_not_offered(
+async def test_sandbox_that_cannot_start_is_not_offered(
     pool: OwnToolPool,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,

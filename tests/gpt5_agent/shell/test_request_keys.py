@@ -44,7 +44,7 @@ CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "may_set", "kept", "refused"), CASES, ids=repr)
-def test_only_what_is_open_is_kept(
+def test_only_keys_opened_by_the_valve_are_kept(
     body: dict[str, Any], may_set: str, kept: dict[str, Any], refused: list[str]
 ) -> None:
     """Fields of the API's objects count by their own names; nonsense is not told."""

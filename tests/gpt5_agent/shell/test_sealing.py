@@ -20,7 +20,7 @@ SECRET = "sk-simulator-12345"
 
 
 @pytest.mark.parametrize("secret", ["short", SECRET, "Schlüssel 🗝", "x" * 5000])
-def test_a_sealed_secret_comes_back(secret: str) -> None:
+def test_sealed_secret_is_revealed_unchanged(secret: str) -> None:
     """It cannot be read where it is shown, and is whole where it is used."""
     shown = seal_secret(f" {secret}\n")
 
@@ -30,7 +30,7 @@ def test_a_sealed_secret_comes_back(secret: str) -> None:
 
 
 @pytest.mark.parametrize("kept", ["", "env:NAME", "file:/run/key", "sealed:gAAA"])
-def test_a_reference_stays_as_it_is(kept: str) -> None:
+def test_reference_is_not_sealed(kept: str) -> None:
     """Saving the valves again changes nothing."""
     assert seal_secret(f" {kept} ") == kept
 
@@ -115,7 +115,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_what_cannot_be_read_is_refused(case: str) -> None:
+def test_unreadable_secret_is_refused(case: str) -> None:
     """The sentence names the valve and the way out, and nothing of the value."""
     seal_secret("so that there is a key")
 
@@ -143,7 +143,7 @@ def test_another_key_reads_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["no folder", "no package", "no key"])
-def test_what_cannot_be_sealed_is_dropped(
+def test_secret_that_cannot_be_sealed_is_dropped(
     way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rather lost than shown."""
@@ -175,7 +175,7 @@ def test_the_values_of_an_object_are_sealed_one_by_one(
 
 
 @pytest.mark.parametrize("text", ["X-Key: abcdef", '["abcdef"]', "[" * 100_000])
-def test_what_is_no_object_is_sealed_as_a_whole(text: str) -> None:
+def test_value_that_is_not_an_object_is_sealed_whole(text: str) -> None:
     """Also what somebody typed wrongly may be a secret."""
     assert reveal_secret(seal_values(text), "EXTRA_HEADERS") == text
 

@@ -109,7 +109,7 @@ def test_reference_of_a_secret(
     ],
     ids=["typed", "typed and allowed", "named and allowed", "none"],
 )
-def test_proxy(
+def test_proxy_is_used_only_where_the_server_allows_it(
     monkeypatch: pytest.MonkeyPatch, allowed: str, proxy: str, *, is_used: bool
 ) -> None:
     """It reads the keys of requests without TLS."""
@@ -156,7 +156,7 @@ ENTRIES = (
         ("file:///etc/passwd", False),
     ],
 )
-def test_address(
+def test_base_url_is_used_only_where_the_server_allows_it(
     monkeypatch: pytest.MonkeyPatch, address: str, *, is_used: bool
 ) -> None:
     """OpenAI's is allowed anyway; an entry is the beginning of an address."""

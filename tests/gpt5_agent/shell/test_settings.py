@@ -139,7 +139,9 @@ def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
     assert without_kit.rule_for("docs_search") == "auto"
 
 
-def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_approval_rule_asks_and_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Every call is asked about; administrators read why, in the log and in the chat."""
     one = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
     of_admin = one._replace(caller=PipelineCaller(is_admin=True))
@@ -159,7 +161,7 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     assert "the valves of this pipeline" in caplog.messages[-1]
 
 
-def test_what_an_answer_took_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_run_metadata_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """Once, whoever read it and however it ended (R15)."""
     caplog.set_level(logging.INFO)
     took = RunMetadata("gpt5_react", "gpt-5.2", "cancelled", 2, 1, 0.5)
@@ -181,7 +183,7 @@ def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", 7])
-def test_what_is_no_text_leaves_the_valve(nothing: object) -> None:
+def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
     """A client that sends an empty field has not chosen anything."""
     request = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
 
@@ -220,7 +222,7 @@ def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> N
 # ---------------------------------------------------------------- the engine's own
 
 
-def test_the_engine_gets_what_the_valves_say() -> None:
+def test_valves_become_the_engines_settings() -> None:
     """Effort, summary, verbosity, timeouts, retries."""
     request = asked(
         {"stream": True},

@@ -85,7 +85,7 @@ def test_page_gets_native_events_of_all_rounds() -> None:
     assert all(chunk.get("choices") is not None for chunk in chunks)
 
 
-def test_what_an_answer_took_is_one_line() -> None:
+def test_run_metadata_is_described_in_one_line() -> None:
     """Numbers as in the lines of the pipe; a tiny price has no exponent."""
     used = Usage(input=13_000, output=946, total=13_946)
     took = RunMetadata("gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, 0.00002, used)

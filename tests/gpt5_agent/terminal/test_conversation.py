@@ -12,7 +12,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), WRONG)
-def test_what_cannot_begin_is_said(
+def test_wrong_arguments_fail_with_one_message(
     arguments: tuple[str, ...],
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,

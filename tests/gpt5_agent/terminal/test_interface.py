@@ -180,7 +180,7 @@ async def test_interrupt_takes_the_question_back() -> None:
         assert desk.session.messages[-2]["content"] == "y"
 
 
-async def test_what_a_listener_hears_is_answered_and_says_no_yes() -> None:
+async def test_listener_input_is_answered_and_approves_nothing() -> None:
     """It waits for its turn; a `y` of it is an input like any other."""
     async with sitting(LOOKING, [SAID], [SAID]) as desk:
         desk.terminal.receive_line("Delete it.")
@@ -315,7 +315,7 @@ async def test_real_terminal_types_approves_stops_and_leaves(
     assert sim.api_key not in shown
 
 
-async def test_terminal_remembers_what_was_refused(sim: Simulator) -> None:
+async def test_terminal_remembers_refused_parameter(sim: Simulator) -> None:
     """The second answer takes one request."""
     sim.faults.append(refuse_parameter("reasoning.context"))
     options = (f"--set=BASE_URL={sim.base_url}",)

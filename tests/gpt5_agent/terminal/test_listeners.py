@@ -99,7 +99,7 @@ async def test_listener_starts_emits_stops_and_releases(kind: Kind) -> None:
 
 
 @BOTH
-async def test_stopping_lets_go_of_what_is_not_answered(kind: Kind) -> None:
+async def test_stopping_cancels_unanswered_input(kind: Kind) -> None:
     """Nothing goes on for a listener that is gone."""
     ear = Ear(is_slow=True)
     async with kind() as (listener, emit):
@@ -112,7 +112,7 @@ async def test_stopping_lets_go_of_what_is_not_answered(kind: Kind) -> None:
 
 
 @BOTH
-async def test_stopping_what_never_started_is_fine(kind: Kind) -> None:
+async def test_listener_that_never_started_can_be_stopped(kind: Kind) -> None:
     """Somebody else may have failed to start."""
     async with kind() as (listener, _):
         await listener.on_stop()
@@ -221,7 +221,7 @@ async def test_post_that_is_none_is_refused(
     assert ear.heard == []
 
 
-async def test_post_is_heard_on_this_machine_alone() -> None:
+async def test_http_listener_binds_to_loopback() -> None:
     """The address is that of the loopback."""
     listener = HttpListener(TOKEN)
     await listener.on_start(Ear())
@@ -231,7 +231,7 @@ async def test_post_is_heard_on_this_machine_alone() -> None:
     await listener.on_stop()
 
 
-async def test_taken_port_is_said() -> None:
+async def test_taken_port_raises() -> None:
     """Whoever starts it has to choose another."""
     first = HttpListener(TOKEN)
     await first.on_start(Ear())

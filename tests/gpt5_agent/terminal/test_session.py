@@ -186,7 +186,7 @@ def test_r33_confirmation_counts_once(approves: bool) -> None:
     assert not talk.session.provide_confirmation("unknown", True)
 
 
-def test_later_input_goes_on_from_all_that_was_said() -> None:
+def test_later_input_replays_the_conversation_with_reasoning() -> None:
     """The reasoning too, byte for byte."""
     talk = Conversation(Notebook, LOOKING, [reasoning("2"), SAID], [SAID], pattern="")
 

@@ -51,7 +51,7 @@ def test_own_tool_of_the_agent_has_no_other_name() -> None:
     assert names.other_names("delete_it") == []
 
 
-def test_long_name_is_read_in_one_go() -> None:
+def test_long_name_grows_no_list_of_names() -> None:
     """It grows no list of names."""
     name = "a_" * 50_000 + "delete"
     names = HostToolNames(mcp_ids=frozenset({"a"}))

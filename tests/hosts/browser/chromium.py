@@ -32,9 +32,9 @@ class ChromiumMissingError(RuntimeError):
 def find_chromium() -> str:
     """Where the browser is: the environment's CHROMIUM, or a usual name on PATH."""
     for name in (os.environ.get("CHROMIUM", ""), *NAMES):
-        if found := shutil.which(name):
+        if program := shutil.which(name):
             require_mark("browser")
-            return found
+            return program
     raise ChromiumMissingError(MISSING)
 
 

@@ -110,7 +110,7 @@ class ChatPage:
     async def open_model(self, model: str, *, temporary: bool = False) -> None:
         """Start a chat with a model."""
         query = f"models={model}" + "&temporary-chat=true" * temporary
-        models = {found["id"]: found["name"] for found in await self.user.models()}
+        models = {model["id"]: model["name"] for model in await self.user.models()}
         await self.page.goto(f"{self.user.url}/?{query}")
         await self.page.wait_for_selector("#chat-input")
         shown = self.page.get_by_text(models[model], exact=True)
@@ -145,9 +145,9 @@ class ChatPage:
         await self.page.keyboard.type(text)
         await self.page.keyboard.press("Enter")
         newer = f"(before) => ({LAST_ANSWER})() !== before && ({LAST_ANSWER})()"
-        found = await self.page.wait_for_function(newer, arg=before)
+        answer_id = await self.page.wait_for_function(newer, arg=before)
         if wait:
-            await self._answered(f"#{await found.json_value()}")
+            await self._answered(f"#{await answer_id.json_value()}")
 
     async def _answered(self, message: str) -> None:
         """The row of buttons appears when an answer is done."""
@@ -164,8 +164,8 @@ class ChatPage:
 
     async def all_answers(self, count: int) -> list[str]:
         """The texts that so many answers of the chat show, the last one first."""
-        found = await self.page.wait_for_function(ALL_ANSWERS, arg=count)
-        return list(await found.json_value())
+        texts = await self.page.wait_for_function(ALL_ANSWERS, arg=count)
+        return list(await texts.json_value())
 
     async def copy_last(self) -> str:
         """What the last answer's copy button puts on the clipboard."""
@@ -196,8 +196,8 @@ class ChatPage:
 
     async def seen(self) -> list[str]:
         """The answers in which `watch` has found its text."""
-        found: list[str] = await self.page.evaluate("window.seenNeedle")
-        return found
+        answers: list[str] = await self.page.evaluate("window.seenNeedle")
+        return answers
 
     async def screenshot(self, path: Path) -> None:
         """A picture of the page."""

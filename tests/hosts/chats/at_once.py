@@ -68,7 +68,7 @@ class Crowd:
 
     async def _taken(self, asked: Sequence[Awaitable[T]]) -> list[T]:
         if self.in_line:
-            return [await one for one in asked]
+            return [await answer for answer in asked]
         return await asyncio.gather(*asked)
 
     async def _ended(self, turns: list[Turn]) -> list[Turn]:

@@ -50,8 +50,8 @@ class Turn:
     def error(self) -> Any:
         """What the answer's red box says, if it has one."""
         bodies = [event.get("data") for event in self.events]
-        told = (body.get("error") for body in bodies if isinstance(body, dict))
-        return next((error for error in told if error), None)
+        errors = (body.get("error") for body in bodies if isinstance(body, dict))
+        return next((error for error in errors if error), None)
 
     @property
     def text(self) -> str:
@@ -183,7 +183,7 @@ class Tab:
     async def _shown(self, model: str) -> Json | None:
         """A model as the menu knows it, which the page reads when it is opened."""
         if model not in self._listed:
-            self._listed = {found["id"]: found for found in await self.user.models()}
+            self._listed = {row["id"]: row for row in await self.user.models()}
         return self._listed.get(model)
 
     async def _placed(self, question: Question) -> Question:
@@ -221,9 +221,11 @@ class Tab:
         one that runs it stores the answer later (`stop_task` in tasks.py, 0.12.4).
         """
         async with asyncio.timeout(seconds):
-            while not (found := await self.message(turn)).get("done"):  # noqa: ASYNC110
+            stored = await self.message(turn)
+            while not stored.get("done"):
                 await asyncio.sleep(0.05)  # no event says that the saving is over
-        return found
+                stored = await self.message(turn)
+        return stored
 
     async def message(self, turn: Turn) -> Json:
         """The answer as stored."""

@@ -111,15 +111,15 @@ class User(Client):
         self, method: str, function_id: str, what: str = "", values: Any = None
     ) -> Json:
         path = f"/api/v1/functions/id/{function_id}/valves{what}"
-        found: Json = await self.call(method, path, values)
-        return found
+        valves: Json = await self.call(method, path, values)
+        return valves
 
     # ---- models
 
     async def models(self) -> list[Json]:
         """The models this person may use."""
-        found: list[Json] = (await self.call("GET", "/api/models"))["data"]
-        return found
+        listed: list[Json] = (await self.call("GET", "/api/models"))["data"]
+        return listed
 
     async def share_model(self, model_id: str, name: str, **meta: Any) -> Json:
         """Let every user see a pipe's model; without this only administrators do."""

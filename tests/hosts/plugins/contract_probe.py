@@ -43,14 +43,14 @@ def instead(name: str, promise: str) -> str:
     """What `name` is if it does not keep `promise`; nothing if it does."""
     module, path = name.split(":")
     try:
-        found = attrgetter(path)(import_module(f"open_webui.{module}"))
+        held = attrgetter(path)(import_module(f"open_webui.{module}"))
     except (ImportError, AttributeError):
         return "missing"
     if "(" not in promise:
-        kind = type(found).__name__
+        kind = type(held).__name__
         return "" if kind == promise else kind
-    signature = inspect.signature(found)
-    is_async = inspect.iscoroutinefunction(found)
+    signature = inspect.signature(held)
+    is_async = inspect.iscoroutinefunction(held)
     (wanted,) = ast.parse(promise.replace("(", "def f(", 1) + ": ...").body
     assert isinstance(wanted, ast.FunctionDef | ast.AsyncFunctionDef)
     if is_async == isinstance(wanted, ast.AsyncFunctionDef) and fits(wanted, signature):

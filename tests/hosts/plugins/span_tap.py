@@ -36,5 +36,5 @@ class Pipe:
             trace.set_tracer_provider(tracers)
             metrics.set_meter_provider(MeterProvider([self.reader]))
         spans = [json.loads(span.to_json()) for span in self.spans.get_finished_spans()]
-        found = self.reader.get_metrics_data() if self.is_set_up else None
-        return json.dumps([spans, json.loads(found.to_json()) if found else {}])
+        measured = self.reader.get_metrics_data() if self.is_set_up else None
+        return json.dumps([spans, json.loads(measured.to_json()) if measured else {}])

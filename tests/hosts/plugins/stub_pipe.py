@@ -29,7 +29,11 @@ class Pipe:
         return [{"id": "one", "name": "One"}, {"id": "two", "name": "Two"}]
 
     async def pipe(self, body: dict[str, Any], __user__: dict[str, Any]) -> Any:
-        asked = [said["content"] for said in body["messages"] if said["role"] == "user"]
+        asked = [
+            message["content"]
+            for message in body["messages"]
+            if message["role"] == "user"
+        ]
         text = asked[-1].upper() if __user__["valves"].LOUD else asked[-1]
         answer = [f"{len(asked)} {self.valves.WORD}: ", text]
         if "tool_choice" in body:
@@ -40,7 +44,9 @@ class Pipe:
         self, body: dict[str, Any], arguments: str
     ) -> AsyncIterator[dict[str, Any]]:
         # Open WebUI puts a picture of the tool behind its output, as a user's message.
-        returned = [said for said in body["messages"] if said["role"] == "tool"]
+        returned = [
+            message for message in body["messages"] if message["role"] == "tool"
+        ]
         if returned:
             text = returned[0]["content"]
             yield {"choices": [{"index": 0, "delta": {"content": text}}]}

@@ -65,11 +65,11 @@ async def lent_redis() -> AsyncIterator[str]:
 def _program(name: str) -> str:
     """Where a program is: where Debian keeps those of each PostgreSQL, or on PATH."""
     packaged = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    found = packaged[-1] if packaged else shutil.which(name)
-    if found is None:
+    path = packaged[-1] if packaged else shutil.which(name)
+    if path is None:
         raise DatabaseMissingError(MISSING.format(name=name))
     require_mark("databases")
-    return str(found)
+    return str(path)
 
 
 @contextmanager
@@ -109,8 +109,8 @@ async def _running(
         deadline = time.monotonic() + START_SECONDS
         while not await asyncio.to_thread(_succeeds, asking):
             if process.poll() is not None or time.monotonic() > deadline:
-                said = log.read_text()[-4000:]  # noqa: ASYNC240 - a short file
-                raise DatabaseMissingError(f"{command[0]} did not come up:\n{said}")
+                printed = log.read_text()[-4000:]  # noqa: ASYNC240 - a short file
+                raise DatabaseMissingError(f"{command[0]} did not come up:\n{printed}")
             await asyncio.sleep(0.1)
         yield
     finally:
@@ -118,12 +118,12 @@ async def _running(
 
 
 def _launch(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         return subprocess.Popen(
             command,
             cwd="/",
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is ours to answer
             **_person(),

@@ -69,10 +69,10 @@ class Embeddings:
 
 def vector_of(text: str) -> list[float]:
     """Return the direction of a text: its words, each at a place of its own."""
-    places = [0.0] * DIMENSIONS
-    places[0] = 0.01  # a text without words has a direction as well
+    weights = [0.0] * DIMENSIONS
+    weights[0] = 0.01  # a text without words has a direction as well
     for word in re.findall(r"\w+", text.lower()):
         if len(word) >= _SHORTEST_WORD:
-            places[zlib.crc32(word.encode()) % DIMENSIONS] = 1.0
-    length = math.hypot(*places)
-    return [place / length for place in places]
+            weights[zlib.crc32(word.encode()) % DIMENSIONS] = 1.0
+    length = math.hypot(*weights)
+    return [weight / length for weight in weights]

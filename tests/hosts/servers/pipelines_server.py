@@ -143,20 +143,20 @@ class PipelinesServer(Client):
         form.add_field("file", source.encode(), filename=f"{name}.py")
         address = f"{self.url}/pipelines/upload"
         async with self.http.post(address, data=form, headers=self.headers) as answer:
-            said: Json = await answer.json()
+            reply: Json = await answer.json()
             if answer.status >= 400:
-                raise OpenWebUIError(answer.status, said)
-            return said
+                raise OpenWebUIError(answer.status, reply)
+            return reply
 
     async def models(self) -> list[Json]:
         """The models that are offered."""
-        found: list[Json] = (await self.call("GET", "/models"))["data"]
-        return found
+        listed: list[Json] = (await self.call("GET", "/models"))["data"]
+        return listed
 
     async def valves(self, pipeline_id: str) -> Json:
         """The valves of a pipeline."""
-        found: Json = await self.call("GET", f"/{pipeline_id}/valves")
-        return found
+        stored: Json = await self.call("GET", f"/{pipeline_id}/valves")
+        return stored
 
     async def set_valves(self, pipeline_id: str, values: Json) -> Json:
         """Replace the valves of a pipeline."""

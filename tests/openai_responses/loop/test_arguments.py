@@ -48,7 +48,7 @@ NESTED: Schema = {
         ({"city": "a", "when": []}, "when fits none of its forms"),
     ],
 )
-def test_complaints(arguments: Any, complaint: str) -> None:
+def test_argument_error_names_the_field(arguments: Any, complaint: str) -> None:
     """Each is a sentence with the place, of what the model can change."""
     error = argument_error(arguments, NESTED)
     assert error is not None
@@ -66,7 +66,7 @@ def test_complaints(arguments: Any, complaint: str) -> None:
         {"city": "a", "note": None},
     ],
 )
-def test_no_complaint(arguments: dict[str, Any]) -> None:
+def test_valid_arguments_have_no_error(arguments: dict[str, Any]) -> None:
     """Nulls for what is not given are fine, and so is what no schema describes."""
     assert argument_error(arguments, NESTED) is None
 
@@ -206,7 +206,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3))
-def test_any_arguments(arguments: dict[str, Any]) -> None:
+def test_arbitrary_arguments_never_raise(arguments: dict[str, Any]) -> None:
     """There is an answer for anything."""
     argument_error(arguments, NESTED)
     drop_optional_nulls(arguments, NESTED)

@@ -69,7 +69,7 @@ async def reported(
     return log, tried
 
 
-async def test_whole_answer(connections: Connections) -> None:
+async def test_complete_stream_completes_the_response(connections: Connections) -> None:
     """It is told, and the turn knows how it ended."""
     log, tried = await reported(connections, streaming(HELLO))
     assert log == [*HELLO_LOG, "turn completed"]
@@ -108,7 +108,7 @@ async def test_break_behind_many_events(connections: Connections) -> None:
     assert log[-1] == "ConnectionFailed"
 
 
-async def test_request_id(connections: Connections) -> None:
+async def test_request_id_is_in_the_trace(connections: Connections) -> None:
     """The turn knows it before the first event."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -119,7 +119,7 @@ async def test_request_id(connections: Connections) -> None:
 
 
 @pytest.mark.parametrize("compatibility", ["auto", "strict"])
-async def test_what_is_sent(
+async def test_payload_is_sent_in_the_servers_form(
     connections: Connections, compatibility: Compatibility
 ) -> None:
     """The payload of the request, in the form that the server takes."""

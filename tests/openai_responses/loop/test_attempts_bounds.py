@@ -54,7 +54,9 @@ async def test_drip_is_a_silence(connections: Connections, sim: Simulator) -> No
     await sim.closed_early()
 
 
-async def test_compressed_answer(connections: Connections, sim: Simulator) -> None:
+async def test_compressed_stream_is_unreadable_and_not_retried(
+    connections: Connections, sim: Simulator
+) -> None:
     """A setting can be the cause; a second attempt would cost money again."""
     events = await report(
         connections, simulated(sim), asking("sim:chat,gzip hello"), small()
@@ -67,7 +69,9 @@ async def test_compressed_answer(connections: Connections, sim: Simulator) -> No
     assert len(sim.requests) == 1
 
 
-async def test_redirection(connections: Connections, sim: Simulator) -> None:
+async def test_redirection_is_refused_and_not_followed(
+    connections: Connections, sim: Simulator
+) -> None:
     """One request, and the status for the log."""
     events = await report(
         connections, simulated(sim), asking("sim:redirect hello"), small()
@@ -89,7 +93,7 @@ async def test_weight_counts_values(connections: Connections) -> None:
     assert TOO_LARGE in end_of(events).ending.sentence
 
 
-async def test_limit_is_for_one_response(connections: Connections) -> None:
+async def test_size_limit_counts_one_response(connections: Connections) -> None:
     """Each response of a run has its own, and a usual one is far from it."""
     stream = wire.whole_stream(wire.message(*["word "] * 2_000))
     text = wire.on_the_wire(*stream)

@@ -165,7 +165,7 @@ async def test_servers_that_are_busy(connections: Connections, sim: Simulator) -
     assert [one.status for one in sim.requests] == [200, 503, 200, 200]
 
 
-async def test_a_stream_that_is_too_old(
+async def test_expired_stream_is_polled_until_complete(
     connections: Connections, sim: Simulator
 ) -> None:
     """The response is asked for until it is there; then the rest is shown."""
@@ -177,7 +177,9 @@ async def test_a_stream_that_is_too_old(
     assert any(map(has_encrypted_reasoning, end_of(events).output))
 
 
-async def test_a_silence(connections: Connections, sim: Simulator) -> None:
+async def test_silent_connection_is_resumed(
+    connections: Connections, sim: Simulator
+) -> None:
     """A connection that says nothing is given up, not the answer."""
     within = PATIENT._replace(timeouts=Timeouts(idle=0.3, first_event=0.3))
     request = background("sim:chat,halt=60,asks=3")
@@ -186,7 +188,9 @@ async def test_a_silence(connections: Connections, sim: Simulator) -> None:
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_an_answer_in_one_piece(connections: Connections, sim: Simulator) -> None:
+async def test_unstreamed_response_is_polled_until_complete(
+    connections: Connections, sim: Simulator
+) -> None:
     """Where nothing may be streamed, the response is asked for until it is there."""
     request = background("sim:chat,halt=9,asks=3", stream=False)
     events = await report(connections, simulated(sim), request, PATIENT)
@@ -209,7 +213,7 @@ async def test_an_organization_that_may_not_stream(
 
 @pytest.mark.parametrize("scenario", ["failed", "incomplete", "error-nested"])
 @pytest.mark.parametrize("stream", [True, False])
-async def test_other_endings(
+async def test_resumed_response_that_failed_is_not_cancelled(
     connections: Connections, sim: Simulator, scenario: str, stream: bool
 ) -> None:
     """They are told as ever; the response is over, so nothing is cancelled."""
@@ -254,7 +258,7 @@ def reading(
     return asyncio.create_task(read()), has_begun
 
 
-async def test_stop_while_nothing_comes(
+async def test_stop_during_a_silence_cancels_the_response(
     connections: Connections, sim: Simulator
 ) -> None:
     """A task that waits for the model is cancelled, and so is the model."""
@@ -289,7 +293,7 @@ async def test_stop_before_the_response_has_an_id(
     assert (sim.requests[1].response or {})["status"] == "cancelled"
 
 
-async def test_stop_before_anything_was_told(
+async def test_stop_before_the_first_event_cancels_the_response_once(
     connections: Connections, sim: Simulator
 ) -> None:
     """Whether the id has been read by then or not, it is cancelled once."""
@@ -391,7 +395,9 @@ def _only_id(sim: Simulator) -> str:
     return id
 
 
-async def test_a_server_that_never_comes_back(connections: Connections) -> None:
+async def test_server_that_never_returns_cuts_the_answer(
+    connections: Connections,
+) -> None:
     """After as many attempts in vain as allowed the answer counts as cut."""
     stream = _transcript("background-drop.sse")
     async with Upstream(in_turn(breaking(stream), hang_up)) as upstream:
@@ -541,7 +547,7 @@ async def test_it_is_never_run_twice(
 
 
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
-async def test_what_the_api_refused_is_sent_again(
+async def test_refused_background_request_is_retried(
     connections: Connections, sim: Simulator, status: int
 ) -> None:
     """It says itself that it did not begin."""
@@ -551,7 +557,9 @@ async def test_what_the_api_refused_is_sent_again(
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_a_gateway_that_says_try_again(connections: Connections) -> None:
+async def test_should_retry_header_overrides_the_status(
+    connections: Connections,
+) -> None:
     """Its own word counts more than its number."""
     told_so = {"X-Should-Retry": "true", "Retry-After-Ms": "1"}
     refusal = replying("{}", 502, headers=told_so)
@@ -562,7 +570,7 @@ async def test_a_gateway_that_says_try_again(connections: Connections) -> None:
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_what_never_left_is_sent_again(connections: Connections) -> None:
+async def test_unreachable_server_is_retried(connections: Connections) -> None:
     """Where nobody listens, nothing can have begun."""
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "sk-upstream-1")
     events = await report(connections, endpoint, background("Hi"), HASTY)

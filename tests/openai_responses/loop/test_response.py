@@ -32,7 +32,7 @@ def log(*events: wire.Event) -> list[str]:
     return log_of(reported(ResponseState(), *events))
 
 
-def test_text() -> None:
+def test_text_message_starts_grows_and_ends() -> None:
     """A message starts, grows and ends; the response ends after it."""
     assert log(*wire.whole_stream(wire.message("Hello ", "world"))) == [
         "0 started message",
@@ -54,12 +54,12 @@ def test_summary_of_two_parts() -> None:
     ]
 
 
-def test_empty_summary() -> None:
+def test_reasoning_without_a_summary_starts_and_ends() -> None:
     """Reasoning without a summary starts and ends."""
     assert log(*wire.reasoning()) == ["0 started reasoning", "0 ended reasoning"]
 
 
-def test_raw_reasoning() -> None:
+def test_reasoning_text_of_open_weight_models_is_shown() -> None:
     """The reasoning text of open-weight models is shown as reasoning."""
     assert log(*wire.reasoning_text("hm, ", "well")) == [
         "0 started reasoning",
@@ -98,7 +98,7 @@ def test_ended_items_are_the_wires_own() -> None:
 
 
 @pytest.mark.parametrize("end", ["text_done", "item_done", "snapshot"])
-def test_missing_delta(end: str) -> None:
+def test_text_that_no_delta_brought_is_added_at_the_end(end: str) -> None:
     """What the deltas left out is shown when the whole text comes, wherever it is."""
     item = wire.message_item("Hello world")
     last = {
@@ -128,7 +128,7 @@ def test_text_without_deltas() -> None:
 
 
 @pytest.mark.parametrize("whole", ["Goodbye", "Hell", ""])
-def test_contradicting_delta(whole: str) -> None:
+def test_final_text_overrides_contradicting_deltas(whole: str) -> None:
     """The whole text counts; what was shown is not shown again."""
     turn = ResponseState()
     item = wire.message_item(whole)
@@ -169,14 +169,14 @@ def test_two_parts_of_a_message() -> None:
     assert lines[1:5] == ["0 text 1: a", "0 text 0: b", "0 text 0: c", "0 text 1: d"]
 
 
-def test_empty_delta() -> None:
+def test_empty_delta_reports_no_event() -> None:
     """Nothing is said about nothing."""
     assert log(wire.added(wire.message_item()), wire.text_delta("")) == [
         "0 started message"
     ]
 
 
-def test_interleaved_calls() -> None:
+def test_interleaved_calls_keep_their_own_arguments() -> None:
     """Parallel calls grow side by side, each with its own arguments."""
     one = wire.function_call("look", '{"a":', "1}", at=0)
     two = wire.function_call("find", '{"b":', "2}", at=1)
@@ -197,7 +197,7 @@ def test_interleaved_calls() -> None:
     assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
 
 
-def test_custom_call() -> None:
+def test_custom_call_input_grows_like_arguments() -> None:
     """Its input is treated like arguments."""
     assert log(*wire.custom_call("note", "first ", "line")) == [
         "0 started custom_tool_call",
@@ -374,7 +374,7 @@ def test_events_that_mean_nothing() -> None:
     assert turn.event_count == 4
 
 
-def test_refusal() -> None:
+def test_refusal_grows_like_text() -> None:
     """A refusal grows like a text, under its own name."""
     assert log(*wire.whole_stream(wire.refusal("I ", "won't"))) == [
         "0 started message",
@@ -386,7 +386,7 @@ def test_refusal() -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
-def test_incomplete(reason: str) -> None:
+def test_incomplete_response_keeps_its_output_and_reason(reason: str) -> None:
     """The reason is the ending's code; what arrived stays."""
     turn = ResponseState()
     ended = wire.ended("incomplete", incomplete_details={"reason": reason})
@@ -409,7 +409,7 @@ def test_incomplete_without_a_reason(details: object) -> None:
     )
 
 
-def test_failed() -> None:
+def test_failed_response_keeps_its_code_and_usage() -> None:
     """A failed response tells its cause, and what it used."""
     turn = ResponseState()
     error = {"code": "server_error", "message": "Sorry!"}
@@ -423,7 +423,7 @@ def test_failed() -> None:
 
 
 @pytest.mark.parametrize("shape", [wire.error_flat, wire.error_nested])
-def test_error(shape: Any) -> None:
+def test_both_error_shapes_end_the_response(shape: Any) -> None:
     """Both shapes end the turn alike, without a response."""
     turn = ResponseState()
     lines = log_of(reported(turn, *wire.message("Hel")[:3], shape("server_error")))
@@ -462,7 +462,7 @@ def test_snapshot_of_another_server(output: object) -> None:
     assert (turn.ending, turn.output, turn.usage) == (COMPLETED, [], None)
 
 
-def test_usage() -> None:
+def test_usage_is_read_from_the_last_snapshot() -> None:
     """It is read from the last snapshot."""
     turn = ResponseState()
     *_, ended = reported(turn, wire.completed())
@@ -471,7 +471,7 @@ def test_usage() -> None:
 
 
 @pytest.mark.parametrize("index", [None, -1, 7, 10**30])
-def test_odd_indexes(index: int | None) -> None:
+def test_items_are_numbered_in_order_of_arrival(index: int | None) -> None:
     """Items are numbered as they come: a run counts its calls and outputs on."""
     turn = ResponseState()
     events = [{**event, "output_index": index} for event in wire.message("Hi")]
@@ -483,7 +483,7 @@ def test_odd_indexes(index: int | None) -> None:
     assert len(turn.output) == 1
 
 
-def test_items_of_one_index() -> None:
+def test_items_that_share_an_index_are_told_apart_by_id() -> None:
     """Each is found by its ids, in whatever order its events come."""
     one = wire.function_call("look", '{"a":1}', at=1)
     two = wire.function_call("find", '{"b":2}', at=2)
@@ -493,7 +493,7 @@ def test_items_of_one_index() -> None:
     assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
 
 
-def test_items_of_one_index_without_ids() -> None:
+def test_event_without_an_id_belongs_to_the_last_item_of_its_index() -> None:
     """Of what an event can be about, the last item of the index is meant."""
     thought, answer = wire.reasoning_text("hm"), wire.message("Hi")
     events = [without_ids(event) for event in (*thought[:2], *answer[:3])]
@@ -729,7 +729,7 @@ def test_texts_of_an_item(item: Item, texts: list[Any]) -> None:
         ),
     ],
 )
-def test_what_the_api_left_out_is_counted(
+def test_removed_items_are_counted_by_reason(
     told_by_api: Any, counted: dict[str, int]
 ) -> None:
     """By its reasons, in the API's own words and no others."""

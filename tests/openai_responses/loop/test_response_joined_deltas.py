@@ -21,7 +21,7 @@ def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextD
     return TextDelta(index, kind, part, text)
 
 
-def test_neighbors_become_one() -> None:
+def test_neighboring_deltas_are_joined() -> None:
     """Deltas of the same text are joined in order, up to any other event."""
     events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), None]
 
@@ -61,7 +61,7 @@ _EVENTS = st.lists(
 
 
 @given(events=_EVENTS)
-def test_turn_says_the_same(events: list[StreamEvent]) -> None:
+def test_joined_deltas_report_the_same_events(events: list[StreamEvent]) -> None:
     """A turn means the same whether its deltas were joined before it or after it."""
     before, after = ResponseState(), ResponseState()
 

@@ -99,7 +99,7 @@ def test_byte_by_byte(path: Path) -> None:
 
 @each_transcript
 @pytest.mark.parametrize("seed", range(5))
-def test_random_chunks(path: Path, seed: int) -> None:
+def test_chunk_boundaries_do_not_change_the_response(path: Path, seed: int) -> None:
     """Nor does any other, also one that delivers nothing now and then."""
     text = path.read_bytes()
     dice = random.Random(f"{path.name} {seed}")
@@ -138,7 +138,7 @@ def test_items_start_before_they_grow_and_end(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ENDED, ids=[path.stem for path in ENDED])
-def test_json_answer(path: Path) -> None:
+def test_last_snapshot_equals_the_streamed_response(path: Path) -> None:
     """The last snapshot alone, which is what a JSON answer is, comes to the same."""
     streamed = replay([path.read_bytes()])
     snapshot = last_snapshot(path)
@@ -198,7 +198,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_endings(name: str) -> None:
+def test_transcript_has_its_expected_ending(name: str) -> None:
     """Each transcript ends as its name says."""
     replayed = replay([(FOLDER / f"{name}.sse").read_bytes()])
     ending = replayed.ending
@@ -231,7 +231,7 @@ def test_dress_of_a_stream(name: str) -> None:
     assert growth(plain.events)
 
 
-def test_what_the_api_took_out_and_what_its_cache_missed() -> None:
+def test_removed_items_and_cache_misses_are_in_the_trace() -> None:
     """gpt-6.2-sol, whose effort at request level changed in the middle of a chat."""
     decoder, state = EventStreamDecoder(), ResponseState()
     for event in decoder.feed((FOLDER / "cache-miss.sse").read_bytes()):

@@ -60,7 +60,9 @@ HELLO_LOG = [
 ]
 
 
-async def test_stream(connections: Connections) -> None:
+async def test_run_reports_events_then_output_and_usage(
+    connections: Connections,
+) -> None:
     """Events come in order, deltas joined, the items and the usage at the end."""
     events = await report_of(connections, streaming(wire.on_the_wire(*HELLO)))
     assert log_of(events) == HELLO_LOG
@@ -146,7 +148,7 @@ async def test_request_that_is_not_streamed(
         ("500", "refused", "server_error"),
     ],
 )
-async def test_scenarios(
+async def test_each_scenario_has_its_ending(
     connections: Connections, sim: Simulator, spec: str, kind: str, code: str | None
 ) -> None:
     """Every way to end is told, with a sentence unless all went well."""
@@ -193,7 +195,9 @@ async def test_run_after_an_idle_while(monkeypatch: pytest.MonkeyPatch) -> None:
 UNFINISHED = wire.numbered([wire.created(), *wire.message("Hello ", "world")[:3]])
 
 
-async def test_abandoned_run(connections: Connections) -> None:
+async def test_closing_the_generator_closes_the_connection(
+    connections: Connections,
+) -> None:
     """Closing the generator after its first event closes the connection."""
     async with Upstream(stalling(wire.on_the_wire(*UNFINISHED))) as upstream:
         events = run(asking(), upstream.endpoint, connections, Limits())
@@ -203,7 +207,7 @@ async def test_abandoned_run(connections: Connections) -> None:
             await upstream.left.wait()
 
 
-async def test_cancelled_run(connections: Connections) -> None:
+async def test_cancelled_task_closes_the_connection(connections: Connections) -> None:
     """A cancelled task ends within a second, with its connection."""
     shown: list[RunEvent] = []
 
@@ -237,7 +241,9 @@ async def test_run_that_is_cancelled_before_the_answer(
 
 
 @pytest.mark.parametrize("answer", [streaming, breaking])
-async def test_cut_stream(connections: Connections, answer: Any) -> None:
+async def test_cut_stream_keeps_what_arrived(
+    connections: Connections, answer: Any
+) -> None:
     """What arrived is kept, whether the stream just ends or the connection breaks."""
     first, second = wire.reasoning(["Hm"], at=0), wire.message("Hello", at=1)[:3]
     text = wire.on_the_wire(*first, *second)
@@ -298,7 +304,7 @@ async def test_message_that_was_never_announced(connections: Connections) -> Non
     "broken", [b"data: {no json\n\n", b'data: {"type":"response.completed"}\n\n']
 )
 @pytest.mark.parametrize("together", [True, False])
-async def test_malformed_event(
+async def test_malformed_event_ends_the_run_and_keeps_earlier_items(
     connections: Connections, broken: bytes, together: bool
 ) -> None:
     """What came before it is shown and kept; what comes after it is not read."""
@@ -351,7 +357,9 @@ def error_body(**fields: str) -> str:
         (replying(error_body(code="server_error"), 200), "internal error"),
     ],
 )
-async def test_refusals(connections: Connections, answer: Answerer, words: str) -> None:
+async def test_refusal_ends_the_run_with_a_message(
+    connections: Connections, answer: Answerer, words: str
+) -> None:
     """A refusal is an ending, with a sentence that holds nothing of the server."""
     events = await report_of(connections, answer)
     assert log_of(events) == ["run refused"]
@@ -459,7 +467,7 @@ async def test_address_that_does_not_work(
     assert CANARY not in repr(events)
 
 
-async def test_trace(connections: Connections) -> None:
+async def test_trace_identifies_response_and_refusal(connections: Connections) -> None:
     """The log learns what it needs of an answer, and of a refusal."""
     named = {"x-request-id": "req_1"}
     body = json.dumps(HELLO[-1]["response"])

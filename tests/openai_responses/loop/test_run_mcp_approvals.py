@@ -220,7 +220,7 @@ async def test_several_questions_beside_a_call(
     assert answer_text(events) == "1 of the calls were made. It said: 12:00."
 
 
-async def test_what_is_over_is_not_sent_again(
+async def test_answered_approval_is_replayed_as_a_call(
     connections: Connections, sim: Simulator
 ) -> None:
     """The next question comes with the last one told as a call: no approval twice."""

@@ -115,7 +115,7 @@ def types_of(items: Any) -> Counter[str]:
 
 @pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
 @pytest.mark.parametrize("name", NAMES)
-async def test_each_server(
+async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
     name: str, size: int | None, connections: Connections
 ) -> None:
     """A thought, a call that runs once, an answer that is shown once."""

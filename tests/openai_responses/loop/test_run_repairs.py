@@ -68,7 +68,9 @@ async def unstreamed() -> AsyncIterator[Simulator]:
         yield simulator
 
 
-async def test_summary(connections: Connections, unverified: Simulator) -> None:
+async def test_refused_summary_is_left_out(
+    connections: Connections, unverified: Simulator
+) -> None:
     """Without verification there is none; the answer comes all the same."""
     events = await report(connections, simulated(unverified), asking(), TWICE)
     assert log_of(events)[0] == (
@@ -81,7 +83,9 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
     assert second == {**first, "reasoning": {"effort": "medium"}}
 
 
-async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
+async def test_refused_stream_is_answered_in_one_piece(
+    connections: Connections, unstreamed: Simulator
+) -> None:
     """The answer comes in one piece; each cause is taken away in its turn."""
     events = await report(connections, simulated(unstreamed), asking(), TWICE)
     assert repairs_of(events) == ["reasoning.summary", "stream"]
@@ -117,7 +121,7 @@ async def test_reasoning_of_another_organization(
         ("gpt-5.6-sol", "minimal", "none"),
     ],
 )
-async def test_effort(
+async def test_refused_effort_becomes_the_nearest_allowed(
     connections: Connections, sim: Simulator, model: str, asked: str, nearest: str
 ) -> None:
     """The one that is nearest among those that the model has."""

@@ -222,7 +222,7 @@ async def test_wait_until_a_date(connections: Connections) -> None:
     ],
     ids=["seconds", "milliseconds", "date"],
 )
-async def test_wait_that_is_too_long(
+async def test_long_retry_after_ends_the_run(
     connections: Connections, headers: dict[str, str]
 ) -> None:
     """Nobody looks at a chat for that long: it ends."""
@@ -232,7 +232,7 @@ async def test_wait_that_is_too_long(
     assert log_of(events) == ["run refused"]
 
 
-async def test_long_wait_is_told(connections: Connections) -> None:
+async def test_retry_note_states_the_seconds(connections: Connections) -> None:
     """In seconds; nothing is sent before they are over."""
     answer = replying("", 429, headers={"Retry-After": "20"})
     async with Upstream(answer) as upstream:
@@ -283,7 +283,9 @@ async def test_server_that_is_being_started(connections: Connections) -> None:
     assert log_of(rest)[-1] == "run completed"
 
 
-async def test_nobody_listens(connections: Connections) -> None:
+async def test_unreachable_server_is_retried_then_named(
+    connections: Connections,
+) -> None:
     """Still nobody: the sentence names the server."""
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
     events = await report(connections, endpoint, within=TWICE)
@@ -457,7 +459,7 @@ async def test_error_as_the_only_event(
         ("json-error-200", "refused", "internal error"),
     ],
 )
-async def test_error_in_place_of_all_answers(
+async def test_error_as_first_event_is_retried_then_shown(
     connections: Connections, sim: Simulator, scenario: str, ending: str, reason: str
 ) -> None:
     """Its code decides as in a stream; it is shown as the last attempt had it."""
@@ -485,7 +487,9 @@ async def test_error_that_stays_after_another_event(
     [silence, stalling(b""), stalling(b": hello\n\n")],
     ids=["no head", "no body", "a comment"],
 )
-async def test_silent_server(connections: Connections, first: Answerer) -> None:
+async def test_silent_server_is_retried_once(
+    connections: Connections, first: Answerer
+) -> None:
     """It is left and asked again, once."""
     async with Upstream(in_turn(first, OK)) as upstream:
         within = limits(retries=1, first_event=0.25)
@@ -497,7 +501,7 @@ async def test_silent_server(connections: Connections, first: Answerer) -> None:
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_server_that_stays_silent(connections: Connections) -> None:
+async def test_server_that_stays_silent_is_a_timeout(connections: Connections) -> None:
     """The sentence says what it is."""
     async with Upstream(silence) as upstream:
         within = limits(retries=1, first_event=0.1)

@@ -60,7 +60,7 @@ def shown(events: list[RunEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-async def test_keepalives(connections: Connections) -> None:
+async def test_keepalives_reset_the_idle_timeout(connections: Connections) -> None:
     """They are events: a model that thinks for long is not cut off."""
     ticks = int(2 * IDLE / TICK)
     answer = ticking(KEEPALIVE, ticks)
@@ -117,7 +117,7 @@ async def test_server_is_left(connections: Connections) -> None:
         await upstream.left.wait()
 
 
-async def test_total(connections: Connections) -> None:
+async def test_total_timeout_ends_a_lively_answer(connections: Connections) -> None:
     """It ends the longest answer, however lively; what was shown stays."""
     delta = wire.on_the_wire(wire.text_delta("word "))
     within = limits(retries=1, total=0.2)

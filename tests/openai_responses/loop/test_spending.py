@@ -125,7 +125,7 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
     assert ended.ending.kind == "completed"
 
 
-def test_what_earlier_rounds_took_counts() -> None:
+def test_earlier_rounds_count_toward_the_budget() -> None:
     """The host has called again: the limit is reached before the first response."""
 
     async def work() -> tuple[Spending, RunDone]:

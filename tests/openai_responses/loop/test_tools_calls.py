@@ -597,6 +597,6 @@ def test_text_is_capped() -> None:
     assert result.output == f"{half}\n[... 4000 characters are cut here ...]\n{half}"
 
 
-def test_schema_of_the_sample_is_one() -> None:
+def test_sample_tool_has_the_city_schema() -> None:
     """What the tests above rely on."""
     assert MemoryTools().parameters("get_weather") == CITY

@@ -35,7 +35,7 @@ def said_of(model: str) -> dict[str, Any]:
     return merge_facts(model, FACTS["models"][model])
 
 
-def test_module_is_what_the_generator_writes() -> None:
+def test_catalog_module_is_current() -> None:
     """The committed module is current."""
     assert CATALOG_FILE.read_text("utf-8") == render_catalog(FACTS)
 
@@ -101,7 +101,7 @@ def version_of(model: str) -> tuple[int, int]:
 
 
 @each_model
-def test_efforts_agree(model: str) -> None:
+def test_efforts_agree_with_default_sampling_and_version(model: str) -> None:
     """They rise, the default is one of them, and only `none` allows sampling.
 
     `max` comes with 5.6, and `minimal` goes with 5.1.
@@ -178,7 +178,7 @@ def test_names_lead_to_lasting_models(names: dict[str, str]) -> None:
         assert CATALOG_FACTS[model].shutdown is None
 
 
-def test_a_fact_is_said_once() -> None:
+def test_fact_with_two_sources_is_refused() -> None:
     """Two sources for one fact would hide which of them counts."""
     said = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
     with pytest.raises(ValueError, match="gpt-5: phase is stated again by anot"):

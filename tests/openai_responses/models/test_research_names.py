@@ -22,7 +22,7 @@ def test_ending_sets_a_high_effort(
     assert (model.id, model.effort, model.research) == (model_id, effort, True)
 
 
-def test_name_says_so() -> None:
+def test_research_model_has_research_in_its_name() -> None:
     """In the list of models."""
     assert resolve_model("gpt-6.1-sol-research").name == "GPT-6.1 Sol Research"
 

@@ -247,7 +247,7 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
     ],
 )
-def test_what_a_refusal_names(error: ApiError, repair: Repair) -> None:
+def test_refusal_names_the_repair(error: ApiError, repair: Repair) -> None:
     """By its place, its id, its name, or by words that only this cause has."""
     assert repair_of(error, tool_choice="auto") == repair
 
@@ -264,7 +264,7 @@ def test_what_a_refusal_names(error: ApiError, repair: Repair) -> None:
         "prompt_cache_retention",
     ],
 )
-def test_refusal_of_what_guards_stands(name: str) -> None:
+def test_refused_guard_parameter_is_not_repaired(name: str) -> None:
     """A server that does not take it gets no request without it."""
     guards: dict[str, Any] = {
         "safety_identifier": "u-1",
@@ -314,7 +314,7 @@ def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
         *(ApiError("unknown_parameter", param=place) for place in NOT_REPAIRED),
     ],
 )
-def test_what_people_wrote_and_what_is_not_there_stay(error: ApiError) -> None:
+def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:
     """The refusal of a question is the answer."""
     fields: dict[str, Any] = {"tools": [LOOK], "text": {"format": {"type": "text"}}}
     assert repair_of(error, input=[USER, ANSWER, USER], **fields) is None
@@ -341,7 +341,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert find_repair(asking(input=[USER]).sent(), strange) is None
 
 
-def test_missing_thing_that_the_api_does_not_name_is_met_with_plain_words() -> None:
+def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
     """A 404 is about the address only if no API answered."""
     error = ApiError(None, "invalid_request_error", None, "A call cannot be read.")
     assert repair_of(error, 404) == PlainItems(LAST)
@@ -428,7 +428,7 @@ def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
     assert not trial.is_named
 
 
-def test_place_is_told_with_its_name() -> None:
+def test_subject_combines_index_and_name() -> None:
     """Nobody can count the items of a request in a log."""
     sent = asking().sent()
     assert named_subject(sent, ApiError(param="input[5].id")).endswith(

@@ -230,7 +230,7 @@ def cut(text: str, begin: int, end: int) -> str:
     template=st.sampled_from(TEMPLATES),
     lost=st.tuples(st.integers(0, 40), st.integers(0, 40)),
 )
-def test_what_a_user_writes_repairs_no_guard_and_nobody_else(
+def test_quoted_user_text_repairs_no_guard_and_no_other_user(
     word: tuple[str, str],
     place: str,
     quoted: str,

@@ -77,7 +77,7 @@ def test_each_repair_is_remembered_once() -> None:
     ],
     ids=["words", "did not help at once", "a choice", "an item of a chat"],
 )
-def test_what_may_be_about_one_user_changes_nothing_for_others(
+def test_repair_for_one_user_does_not_apply_to_others(
     trial: Trial, configured: bool
 ) -> None:
     """All three conditions have to hold for all users."""
@@ -99,7 +99,7 @@ def test_of_a_client_that_nobody_knows_nothing_is_remembered() -> None:
     assert memory.repairs(scope("")) == ()
 
 
-def test_what_does_not_last_is_not_remembered() -> None:
+def test_temporary_repair_is_not_remembered() -> None:
     """A server that is not reached may be back soon."""
     memory = RepairMemory()
 
@@ -143,7 +143,7 @@ def test_a_repair_is_forgotten_after_a_day() -> None:
     assert memory.repairs(scope()) == (NO_STREAM,)
 
 
-def test_one_user_fills_only_a_small_place_of_their_own() -> None:
+def test_repairs_of_one_user_are_bounded() -> None:
     """With many keys, models and repairs; what holds for all stays."""
     memory = RepairMemory()
     memory.learn(scope("admin"), named(NO_STREAM), yes)
@@ -157,7 +157,7 @@ def test_one_user_fills_only_a_small_place_of_their_own() -> None:
     assert sum(map(len, memory._ends.values())) <= MAX_FOR_ONE_USER + 1
 
 
-def test_many_users_take_a_bounded_place() -> None:
+def test_number_of_remembered_users_is_bounded() -> None:
     """The first of them are forgotten; what holds for all stays."""
     memory = RepairMemory()
 

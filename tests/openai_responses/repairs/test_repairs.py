@@ -105,14 +105,14 @@ def test_same_item_again_has_a_name_of_its_own() -> None:
         ({"type": "unheard"}, [HI, HELLO], [HI, HELLO]),
     ],
 )
-def test_item_goes_with_its_reasoning_and_a_pair_becomes_words(
+def test_left_out_item_takes_its_reasoning_and_its_pair_becomes_text(
     dropped: Item, items: list[Item], left: list[Item]
 ) -> None:
     """Half pairs would be refused, and without the words the model calls again."""
     assert sent(items, LeaveOutItem(json_digest(dropped))) == left
 
 
-def test_what_people_and_the_administrator_wrote_stays() -> None:
+def test_user_and_developer_messages_are_never_left_out() -> None:
     """A chat's row can name any item: whoever writes it may not silence others."""
     items = [chat_message("developer", "Be kind."), HI, HELLO]
     repairs: list[ChatRepair] = [LeaveOutItem(name) for name in item_names(items)]
@@ -141,7 +141,7 @@ def test_all_items_of_a_kind_go() -> None:
     assert sent(items, repair) == [HELLO, *items[2:4], HI, CODE]
 
 
-def test_reasoning_up_to_an_item_goes() -> None:
+def test_reasoning_up_to_an_item_is_left_out() -> None:
     """What came later was made by this server."""
     items = [HI, THOUGHT, HELLO, chat_message("user", "And?"), THOUGHT, HELLO]
     repair = LeaveOutReasoning(json_digest(items[3]))
@@ -257,7 +257,7 @@ def body(**more: Any) -> dict[str, Any]:
     return {"model": "m", "input": [HI], "tools": [TOOL, WEB], **more}
 
 
-def test_field_goes_everywhere() -> None:
+def test_refused_field_is_removed_from_all_items_of_its_type() -> None:
     """From all items and parts of a type, and from no other."""
     items = [
         {**SEARCH, "status": "completed"},
@@ -289,7 +289,9 @@ def test_field_goes_everywhere() -> None:
         ("message", ()),
     ],
 )
-def test_field_with_a_meaning_stays(kind: str, keys: tuple[str, ...]) -> None:
+def test_field_that_changes_the_meaning_is_kept(
+    kind: str, keys: tuple[str, ...]
+) -> None:
     """An item would say something else, or a tool would do more."""
     tool = {"type": "mcp", "allowed_tools": ["a"], "require_approval": "always"}
     items = [
@@ -419,7 +421,7 @@ GUARDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", [*GUARDS, "model", "input", "tools", "text.format"])
-def test_what_guards_never_goes(name: str) -> None:
+def test_guard_parameter_is_never_left_out(name: str) -> None:
     """Whoever made the server refuse it: the request is refused then."""
     asked = body(**GUARDS, text={"format": {"type": "text"}})
     assert repair_request(asked, [LeaveOutParameter(name)]) == asked

@@ -145,7 +145,7 @@ def test_null_leaves_room_for_the_settings() -> None:
         ("gpt-5.6-sol-none", None, True),
     ],
 )
-def test_sampling_goes_where_the_effort_allows_it(
+def test_sampling_is_sent_only_with_an_effort_that_allows_it(
     model: str, effort: str | None, taken: bool
 ) -> None:
     """Sampling parameters go only where the effort in force allows them."""
@@ -273,7 +273,7 @@ def test_reasoning_has_what_the_model_takes(
         (Settings(verbosity="high"), {"verbosity": "low"}),
     ],
 )
-def test_verbosity_goes_where_the_model_has_it(
+def test_verbosity_is_sent_to_models_that_have_it(
     model: str, sent: bool, settings: Settings, body: dict[str, Any]
 ) -> None:
     """It goes where the model has it; the caller's wins over the user's."""
@@ -492,7 +492,7 @@ def test_tools_that_minimal_refuses_are_left_out() -> None:
         assert payload(THINKING, Settings(effort, tools=tools))["tools"] == [*tools]
 
 
-def test_what_a_viewer_needs_is_asked_for() -> None:
+def test_sources_are_included_when_search_is_offered() -> None:
     """Only of tools that are offered."""
     tools = ({"type": "function"}, {"type": "web_search"})
 

@@ -13,7 +13,7 @@ ANSWER = {
 }
 
 
-def test_only_what_everybody_knows_is_sent() -> None:
+def test_strict_payload_drops_keys_of_openai_alone() -> None:
     """Keys of OpenAI alone would be refused as unknown."""
     payload = {
         "model": "m",

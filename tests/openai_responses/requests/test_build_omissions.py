@@ -26,7 +26,7 @@ def test_a_plain_chat_misses_nothing() -> None:
     assert missing("gpt-5.2", tools=[], extra_tools=[], enable_stream=True) == []
 
 
-def test_what_the_api_does_not_have() -> None:
+def test_parameters_unknown_to_the_api_are_named() -> None:
     """By its name, whatever its value is; a long one is cut."""
     asked = {"logit_bias": {"1": 2}, "stop": ["."], "seed": 1, "x" * 99: "secret"}
     assert missing("gpt-5.2", **asked) == ["logit_bias", "seed", "stop", "x" * 40]
@@ -40,7 +40,9 @@ def test_what_the_api_does_not_have() -> None:
         ("gpt-5.2", ["temperature", "top_p"]),
     ],
 )
-def test_what_the_model_rejects(model: str, names: list[str]) -> None:
+def test_parameters_rejected_by_the_model_are_named(
+    model: str, names: list[str]
+) -> None:
     """The rest is sent."""
     asked: dict[str, Any] = {
         "reasoning": {"effort": "high"},

@@ -174,7 +174,7 @@ def test_a_valid_schema_is_kept(schema: Schema, depth: int) -> None:
         (None, {}),
     ],
 )
-def test_what_is_left_out(schema: Any, expected: Any) -> None:
+def test_keyword_with_a_refused_value_is_left_out(schema: Any, expected: Any) -> None:
     """Each keyword whose value the API would refuse, and no other."""
     whole = {**of(schema), "$defs": {"Known": {"properties": {"a": {}}}}}
 
@@ -182,7 +182,7 @@ def test_what_is_left_out(schema: Any, expected: Any) -> None:
 
 
 @given(garbage())
-def test_any_schema_can_be_sent(schema: Schema) -> None:
+def test_any_value_becomes_a_valid_schema(schema: Schema) -> None:
     """Whatever is called a schema becomes one, in the validator's words and the API's."""
     made = open_schema(schema)
 
@@ -316,7 +316,7 @@ def test_ten_levels_are_strict_and_eleven_are_not() -> None:
 
 
 @pytest.mark.parametrize("schema", [properties(5_001), of(words(1_001), "x")])
-def test_server_refuses_what_is_too_large(schema: Schema) -> None:
+def test_simulator_refuses_oversized_schema(schema: Schema) -> None:
     """As the API does, in its words."""
     whole = {**schema, "additionalProperties": False}
 
@@ -324,7 +324,7 @@ def test_server_refuses_what_is_too_large(schema: Schema) -> None:
         check_schemas([{**FUNCTION, "parameters": whole}])
 
 
-def test_server_takes_without_strict_mode_what_is_too_large_for_it() -> None:
+def test_simulator_accepts_oversized_schema_without_strict_mode() -> None:
     """The limits are those of strict mode."""
     check_schemas([{**FUNCTION, "strict": False, "parameters": of(words(1_001), "x")}])
 
@@ -353,7 +353,7 @@ def test_server_takes_without_strict_mode_what_is_too_large_for_it() -> None:
         True,
     ],
 )
-def test_what_has_no_strict_form(schema: Any) -> None:
+def test_schema_without_strict_form_is_sent_open(schema: Any) -> None:
     """It is sent without strict mode, if only because that would need more work."""
     whole = {**of(schema), "$defs": {"Known": {"type": "string"}}}
     assert strict_schema(whole) is None

@@ -175,7 +175,7 @@ def test_a_tool_that_is_too_large_is_left_out(case: str, strict: bool) -> None:
 
 
 @pytest.mark.parametrize("case", TOO_LARGE)
-def test_arguments_of_a_tool_that_is_too_large(case: str) -> None:
+def test_arguments_for_an_oversized_schema_are_not_checked(case: str) -> None:
     """They are given to the tool as they are: it was left out, but may be called."""
     work = count_work(lambda: check_arguments(TOO_LARGE[case]))
 
@@ -197,7 +197,7 @@ ODD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_an_odd_schema_can_be_sent(case: str) -> None:
+def test_odd_schema_becomes_valid_json(case: str) -> None:
     """Its tool is offered, and JSON can express it."""
     [tool] = responses_tools([{"name": "odd", "parameters": ODD[case]}])
 

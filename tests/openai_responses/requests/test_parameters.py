@@ -111,7 +111,7 @@ def test_format_without_a_schema(schema: object) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_format_that_is_too_large(*, packed: bool) -> None:
+def test_oversized_text_format_is_left_out(*, packed: bool) -> None:
     """A user stores it once, with a model or a chat, and each question would send it."""
     schema: Any = {"schema": {"description": "x" * 300_000}}
     if packed:
@@ -169,7 +169,9 @@ def test_the_apis_own_format_wins() -> None:
         ({"enable_stream": "off"}, "enable_stream"),
     ],
 )
-def test_what_cannot_be_meant(body: dict[str, Any], named: str) -> None:
+def test_invalid_setting_is_left_out_and_named(
+    body: dict[str, Any], named: str
+) -> None:
     """It is left out; one sentence names the setting and, where there are, its words."""
     given, errors = read_parameters(body)
     assert given == {"reasoning": {}, "text": {}}

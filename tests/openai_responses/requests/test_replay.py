@@ -79,7 +79,7 @@ def test_nulls_that_have_to_be_there_stay() -> None:
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_what_goes_back_is_what_the_types_take(name: str) -> None:
+def test_replayed_items_match_the_input_types(name: str) -> None:
     """Every item of every transcript."""
     for item in replay_output(
         ended_items(run_of_transcript(name)), with_reasoning=True

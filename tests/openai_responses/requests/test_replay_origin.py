@@ -78,7 +78,7 @@ def test_keys_of_one_organization_read_each_others(
     assert asked.can_decrypt(made) is readable
 
 
-def test_origin_tells_no_key() -> None:
+def test_origin_contains_no_part_of_the_key() -> None:
     """It is stored in the chat."""
     told = str(origin_at("gpt-5.2", ONE_KEY).wire())
 

@@ -73,7 +73,9 @@ def test_a_call_and_its_output() -> None:
         ("c" * 40, "n" * 40, f"{'c' * 40}_{'n' * 10}_"),
     ],
 )
-def test_the_name_is_one_that_the_api_takes(label: str, name: str, told: str) -> None:
+def test_remote_name_is_stable_and_at_most_64_characters(
+    label: str, name: str, told: str
+) -> None:
     """At most 64 plain characters, the same every time."""
     item = {"server_label": label, "name": name}
 
@@ -117,7 +119,7 @@ def test_a_call_that_failed(error: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize("output", [None, ""])
-def test_a_server_that_says_nothing(output: str | None) -> None:
+def test_remote_call_without_output_has_an_empty_one(output: str | None) -> None:
     """An output there has to be, and null arguments are none."""
     item = {**CALL, "output": output, "arguments": None}
 
@@ -132,7 +134,7 @@ def test_ids_that_another_server_makes_up() -> None:
     assert call["call_id"] == output["call_id"] == "mcp_x-1"
 
 
-def test_a_later_turn_of_the_run_is_told_so() -> None:
+def test_remote_call_is_replayed_as_a_pair() -> None:
     """What goes back of an output is the pair, in the place of the call."""
     assert replay_output([SAID, CALL, TOOL], with_reasoning=True) == [
         SAID,

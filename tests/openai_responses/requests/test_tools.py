@@ -98,7 +98,7 @@ def test_each_function_that_can_be_is_strict() -> None:
     assert tools[3]["parameters"]["additionalProperties"] is False
 
 
-def test_function_that_says_strict_itself() -> None:
+def test_function_keeps_its_own_strict_flag() -> None:
     """Its word counts, as that of Open WebUI's dispatcher of tools."""
     spec = {"name": "call_tool", "strict": True, "parameters": PARAMETERS}
     assert responses_tools([spec])[0]["strict"] is True
@@ -250,7 +250,7 @@ def test_no_name_is_sent_twice() -> None:
     assert len(sent) == len({tool["name"] for tool in sent}) == 2
 
 
-def test_tools_with_sent_names() -> None:
+def test_only_functions_and_custom_tools_are_renamed() -> None:
     """Functions and custom tools are renamed; the others have no name of ours."""
     names = ToolNames(("a.b",))
     search = {"type": "web_search"}

@@ -213,7 +213,7 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
         ({"X-Should-Retry": "True", "X-Request-Id": "req_1"}, None, True),
     ],
 )
-async def test_what_a_refusal_says_of_the_next_attempt(
+async def test_retry_headers_are_read_from_a_refusal(
     connections: Connections,
     headers: dict[str, str],
     after: float | None,
@@ -418,7 +418,9 @@ async def test_drained_answer_frees_the_connection(
         assert len(upstream.connections) == opened
 
 
-async def test_break_right_behind_the_last_bytes(connections: Connections) -> None:
+async def test_bytes_before_a_broken_connection_are_kept(
+    connections: Connections,
+) -> None:
     """What came is not lost, even if nobody had read it when the connection broke."""
     async with (
         asyncio.timeout(60),

@@ -82,7 +82,9 @@ def too_long() -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("case", ["long", "heavy"])
-async def test_object_that_is_too_large(connections: Connections, case: str) -> None:
+async def test_oversized_object_is_refused_before_it_is_parsed(
+    connections: Connections, case: str
+) -> None:
     """It is refused before it is parsed; the parsed one would be many times as much."""
     body = dict(too_long())[case]
     async with Upstream(replying(body)) as upstream:

@@ -44,7 +44,7 @@ async def test_a_file_is_fetched(connections: Connections) -> None:
         ("sk-simulator-1", (CONTAINER, "cfile_\ud800"), 404),
     ],
 )
-async def test_a_refusal_is_one(
+async def test_refused_container_file_raises(
     connections: Connections, key: str, ids: tuple[str, str], status: int
 ) -> None:
     """A wrong key, another organization, an expired container, no such file.

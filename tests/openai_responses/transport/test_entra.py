@@ -53,7 +53,7 @@ def credential(monkeypatch: pytest.MonkeyPatch) -> Credential:
     return made
 
 
-async def test_one_token_for_all(credential: Credential) -> None:
+async def test_concurrent_requests_share_one_token(credential: Credential) -> None:
     """Many who ask at once wait for the same; another scope has its own."""
     tokens = EntraTokens()
 

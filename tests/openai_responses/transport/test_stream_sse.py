@@ -65,7 +65,7 @@ def test_event_without_data_is_not_dispatched() -> None:
     assert decoded(b"event: a\n\n\n\ndata: 1\n\n") == [event("1")]
 
 
-def test_name_is_for_one_event() -> None:
+def test_event_name_applies_to_one_event() -> None:
     """What one event was called says nothing of the next."""
     assert decoded(b"event: a\ndata: 1\n\ndata: 2\n\n") == [event("1", "a"), event("2")]
 

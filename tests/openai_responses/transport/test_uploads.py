@@ -35,7 +35,7 @@ async def test_a_file_arrives_whole(
     assert kept.expires_at == kept.created_at + UPLOAD_SECONDS
 
 
-async def test_a_refusal_is_one(connections: Connections) -> None:
+async def test_refused_upload_raises(connections: Connections) -> None:
     """With a wrong key, for example."""
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, "sk-wrong")

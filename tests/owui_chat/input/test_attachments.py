@@ -177,7 +177,7 @@ def test_attached_svg_is_announced_as_text(kinds: list[str], told: str) -> None:
     )
 
 
-def test_what_counts_as_attached() -> None:
+def test_only_files_of_the_message_are_attached() -> None:
     """Files and pictures of the message itself; the rest is the host's."""
     rows = [
         pdf("a.pdf"),

@@ -39,7 +39,7 @@ def test_other_bytes_have_no_type(content: bytes) -> None:
 @pytest.mark.parametrize(
     "label", ["image/png", "image/jpg", "application/octet-stream"]
 )
-def test_label_is_put_right(kind: str, label: str) -> None:
+def test_image_type_is_corrected_from_its_bytes(kind: str, label: str) -> None:
     """The payload stays as it is, byte for byte."""
     assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
 

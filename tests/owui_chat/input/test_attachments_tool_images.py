@@ -72,7 +72,7 @@ def test_picture_goes_back_to_its_output() -> None:
     assert with_images == [returned("1", PIXEL), AssistantText("A cat.")]
 
 
-def test_our_cards_can_be_told() -> None:
+def test_images_are_added_only_to_our_tool_cards() -> None:
     """By their ids, which name the calls."""
     sent = returned("1", SECOND).output
     item = {"type": "function_call_output", "call_id": "1", "output": sent}
@@ -179,7 +179,9 @@ def test_output_without_pictures_is_a_text() -> None:
 
 
 @pytest.mark.host
-def test_what_the_real_host_makes_of_it(host_functions: HostFunctions) -> None:
+def test_host_messages_are_read_as_tool_outputs_with_images(
+    host_functions: HostFunctions,
+) -> None:
     """Its messages, read, are what the tools returned."""
     calls = [
         {

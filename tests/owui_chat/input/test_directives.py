@@ -77,7 +77,7 @@ def test_older_host_puts_the_wish_behind_the_question() -> None:
         [],
     ],
 )
-def test_a_persons_own_message_stays(chat: list[ChatPart]) -> None:
+def test_user_message_is_not_taken_as_directive(chat: list[ChatPart]) -> None:
     """Without a question before it, or as an ordinary message, it is none of ours."""
     assert take_directive(chat, is_guided=False) == (chat, "")
 

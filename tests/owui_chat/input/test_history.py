@@ -472,7 +472,7 @@ def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -
     ],
     ids=["call", "output", "reversed", "kept call", "strangers"],
 )
-def test_orphans_vanish(chat: list[ChatPart]) -> None:
+def test_half_pairs_are_not_sent(chat: list[ChatPart]) -> None:
     """The API refuses half pairs."""
     items = built([*chat, AssistantText("Done.")], kept(A, reasoning("1"), call("1")))
 
@@ -628,7 +628,7 @@ def test_answer_of_each_earlier_writer_is_replayed(
         {"type": "unknown"},
     ],
 )
-def test_what_the_server_would_look_up_is_not_sent(item: Item) -> None:
+def test_item_reference_is_not_sent(item: Item) -> None:
     """It has never stored it."""
     records = earlier_chat(**{A: item, B: reasoning("1")})
     text = f"{format_marker('reasoning', B)}{format_marker('unknown', A)}It rains."
@@ -748,7 +748,7 @@ records_of_any_kind = st.dictionaries(
 
 @settings(deadline=None)
 @given(parts, records_of_any_kind, st.sampled_from([ORIGIN, None]))
-def test_input_is_valid_whatever_was_found(
+def test_input_is_valid_for_any_chat_and_records(
     chat: list[ChatPart], records: dict[str, Record], reader: Origin | None
 ) -> None:
     """Pairs in order, each id once; sealed reasoning, in front of what it led to."""
@@ -822,7 +822,7 @@ def forgetful(
     return build_input(parts, records or {}, ORIGIN, with_tools=False)
 
 
-def test_what_tools_did_leaves_with_the_reasoning_before_it() -> None:
+def test_unkept_calls_are_dropped_with_their_reasoning() -> None:
     """The reasoning that led to the answer stays in front of it."""
     records = kept(A, reasoning("1"), call("1"), reasoning("2"))
     chat: list[ChatPart] = [
@@ -854,7 +854,7 @@ def test_parallel_calls_leave_together() -> None:
     ]
 
 
-def test_cards_that_only_the_host_knows_leave_too() -> None:
+def test_unkept_calls_of_the_host_are_dropped() -> None:
     """Nothing was kept of them."""
     chat: list[ChatPart] = [
         asked("Hi"),
@@ -883,7 +883,9 @@ def test_rounds_of_the_answer_that_goes_on_stay() -> None:
         ({"type": "mcp_list_tools", "server_label": "s", "tools": []}, True),
     ],
 )
-def test_hosted_items_leave_as_far_as_they_are_calls(item: Item, stays: bool) -> None:
+def test_unkept_hosted_calls_are_dropped_and_lists_kept(
+    item: Item, stays: bool
+) -> None:
     """Without its list a remote server would be asked again."""
     records = kept(A, item, reasoning("1"))
     chat: list[ChatPart] = [asked("Hi"), marked(A, "Rain."), asked("So?")]
@@ -903,7 +905,7 @@ def test_hosted_items_leave_as_far_as_they_are_calls(item: Item, stays: bool) ->
     ),
     st.permutations([called("1"), called("2"), returned("1"), returned("2")]),
 )
-def test_no_call_and_no_thought_of_one_is_left(
+def test_unkept_calls_leave_no_reasoning_of_theirs(
     items: list[Item], cards: list[ChatPart]
 ) -> None:
     """In whatever order a run was kept and given back."""

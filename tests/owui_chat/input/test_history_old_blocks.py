@@ -21,7 +21,7 @@ def sent(text: str) -> str:
 
 
 @pytest.mark.parametrize("block", OURS)
-def test_block_of_an_earlier_writer_goes(block: str) -> None:
+def test_block_of_an_earlier_writer_is_removed(block: str) -> None:
     """And nothing around it, however many there are."""
     text = f"{block}\nRain.\n\n{block}\nSnow."
 
@@ -38,7 +38,7 @@ def test_block_of_an_earlier_writer_goes(block: str) -> None:
         "no </details> at all",
     ],
 )
-def test_text_of_a_model_stays(text: str) -> None:
+def test_text_that_resembles_a_block_is_kept(text: str) -> None:
     """Also what only looks like a block."""
     assert sent(text) == text
 

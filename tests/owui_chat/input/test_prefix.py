@@ -127,7 +127,7 @@ def test_first_turn_keeps_its_instructions() -> None:
         ("", None),
     ],
 )
-def test_what_changed_is_told_against_what_was_told_last(
+def test_change_is_relative_to_the_instructions_last_sent(
     given: str, change: SentContext | None
 ) -> None:
     """It was noon first, then one: that is what holds.
@@ -190,7 +190,7 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     ],
     ids=["nothing", "another model's", "nobody's", "changes alone", "another branch's"],
 )
-def test_what_was_told_to_others_was_not_told_to_the_model(
+def test_instructions_sent_to_another_model_do_not_count(
     sent: dict[str, SentContext],
 ) -> None:
     """So it is told the present instructions, from the first line on."""
@@ -215,7 +215,7 @@ class EarlierKeys(ChatKeys):
         return json.dumps([self._user_id, message_id]).encode()
 
 
-def test_what_was_sent_is_read_back() -> None:
+def test_sent_context_survives_storage() -> None:
     """From the keys of answers alone, and only what this server encrypted for them.
 
     Not what a person wrote there, what belongs to another message, another chat or
@@ -260,7 +260,7 @@ def test_what_was_sent_is_read_back() -> None:
     }
 
 
-def test_turns_are_read_up_to_what_they_unpack_to() -> None:
+def test_stored_turns_are_read_within_their_unpacked_budget() -> None:
     """The newest ones; what else an answer stored is read all the same."""
     turn = Turn("m", base={"tools": [{"description": "x" * 1000}]})
     sent = SentContext(model="a", instructions="Be brief.", turn=turn)

@@ -116,7 +116,7 @@ def test_edited_words_are_sent_afresh() -> None:
 
 
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])
-def test_what_no_writer_wrote_is_nothing(wire: object) -> None:
+def test_malformed_sent_context_is_ignored(wire: object) -> None:
     """A row that a person or another program changed stops no chat."""
     assert read(wire) == SentContext()
 

@@ -77,7 +77,7 @@ def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) 
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 50])
-def test_what_a_stop_leaves_is_at_least_half_of_it(
+def test_stopped_commentary_keeps_at_least_half_its_text(
     count: int, host_functions: HostFunctions
 ) -> None:
     """The host lets no text of such an item grow: it gets all of it now and then."""
@@ -153,7 +153,7 @@ def test_remark_with_which_a_run_ends_is_its_answer(
     assert [text for text in remarks(stored) if text] == ["> I look:\n> \n> - here"]
 
 
-def test_failed_run_shows_its_remark_as_what_it_is() -> None:
+def test_failed_run_shows_its_last_commentary_as_commentary() -> None:
     """The tool that it announced never ran."""
     events = run_of(LOOK, call("1"))
     ended = RunDone(CUT, None, None, (LOOK, call("1"), output("1")))
@@ -184,7 +184,9 @@ def test_failed_run_shows_its_remark_as_what_it_is() -> None:
         ([LOOK, ASKS], None),
     ],
 )
-def test_what_a_run_ends_with(items: list[Item], closing: Item | None) -> None:
+def test_closing_commentary_is_the_last_item(
+    items: list[Item], closing: Item | None
+) -> None:
     """A remark counts when nothing is said or done after it."""
     assert closing_commentary(items) == closing
 

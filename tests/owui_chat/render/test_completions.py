@@ -77,7 +77,7 @@ def test_answer_is_text_and_thought() -> None:
     }
 
 
-def test_answer_without_thoughts_says_nothing_of_them() -> None:
+def test_answer_without_reasoning_has_no_reasoning_field() -> None:
     """No empty block on a page."""
     assert answered(reasoning("1", ""), message("1", "Rain.")) == {
         "role": "assistant",
@@ -106,7 +106,7 @@ def test_head_and_usage_are_those_of_the_run() -> None:
     assert body["usage"]["total_tokens"] == 15
 
 
-def test_usage_that_nobody_told_is_left_out() -> None:
+def test_unknown_usage_is_left_out() -> None:
     """A zero would be a lie."""
     assert "usage" not in result(RunDone(CUT, output=(message("1", "Ra"),)))
 
@@ -116,7 +116,7 @@ def test_failure_before_anything_is_an_error_alone() -> None:
     assert result(RunDone(CUT)) == error_chunk(CUT.sentence)
 
 
-def test_failure_keeps_what_arrived() -> None:
+def test_failed_result_keeps_its_text() -> None:
     """Beside the error."""
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 

@@ -25,7 +25,7 @@ def deltas(*events: Any) -> list[dict[str, Any]]:
     return [choice["delta"] for c in chunks for choice in c.get("choices", ())]
 
 
-def test_picture_comes_whole() -> None:
+def test_picture_is_one_delta_without_sketches() -> None:
     """As clients of Chat Completions know it; sketches are none of it."""
     found = deltas(*run_of(DRAWN, message("1", "There.")))
 

@@ -239,7 +239,7 @@ def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:
     assert [item["type"] for item in sent] == ["mcp_list_tools", "message"]
 
 
-def test_what_a_server_said_is_stored_once() -> None:
+def test_remote_output_is_stored_once() -> None:
     """In the host's output, not in our records as well."""
     told = tell(run_of_transcript("mcp.sse"))
 

@@ -140,7 +140,7 @@ def test_marker_is_whole_in_one_event(name: str) -> None:
 
 
 @each_transcript
-def test_usage_comes_once(name: str) -> None:
+def test_usage_is_sent_once(name: str) -> None:
     """The host adds up what it gets."""
     chunks = tell(run_of_transcript(name)).chunks
 
@@ -300,7 +300,7 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
 
 
 @each_transcript
-def test_thought_grows_to_what_stands_there_after_a_reload(name: str) -> None:
+def test_reasoning_deltas_add_up_to_the_stored_parts(name: str) -> None:
     """The parts that grew are the parts that are stored."""
     told = tell(run_of_transcript(name))
 
@@ -315,7 +315,7 @@ def test_thought_grows_to_what_stands_there_after_a_reload(name: str) -> None:
             assert "".join(grown) == "".join(part["text"] for part in parts)
 
 
-def test_what_the_page_cannot_show_is_not_sent() -> None:
+def test_unknown_item_is_not_shown() -> None:
     """And leaves no gap in the numbers."""
     unknown = {"type": "telescope_call", "id": "tc_1", "status": "completed"}
 
@@ -370,7 +370,7 @@ def test_usage_is_for_billing_and_for_compaction() -> None:
     }
 
 
-def test_usage_of_one_turn_is_its_own_last() -> None:
+def test_usage_of_a_single_response_is_also_the_last() -> None:
     """Where nobody told which was the last."""
     assert host_usage(RunDone(CUT, ONE))["usage"]["prompt_tokens"] == 10
 
@@ -522,7 +522,7 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
     assert [chunk["output_index"] for chunk in chunks] == [0, 0]
 
 
-def test_call_that_failed_is_shown_so() -> None:
+def test_failed_call_has_status_failed() -> None:
     """The card says it."""
     _, [item] = card_of(ToolOutput(0, output("1", "Error: no."), failed=True))
 
@@ -650,7 +650,9 @@ def test_run_with_tools_is_one_message_to_the_host(
     ],
     ids=lambda item: item.get("phase") or item["type"],
 )
-def test_what_follows_a_thought_of_an_attempt_that_failed(follows: Item) -> None:
+def test_item_after_reasoning_of_a_failed_attempt_has_its_own_index(
+    follows: Item,
+) -> None:
     """The next attempt may use its index: it has a place of its own on the page."""
     events = run_of(follows)
     begun = {"type": "reasoning", "id": "rs_1", "summary": []}

@@ -346,7 +346,7 @@ BROKEN: list[object] = [
 
 
 @pytest.mark.parametrize("details", BROKEN)
-def test_what_others_carry_is_left_alone(details: object) -> None:
+def test_reasoning_details_of_others_are_ignored(details: object) -> None:
     """A message with it is read as if it carried nothing."""
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
@@ -356,7 +356,7 @@ def test_what_others_carry_is_left_alone(details: object) -> None:
     assert read_details(details, SIGN) == []
 
 
-def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
+def test_unsigned_details_give_only_reasoning_and_shown_text() -> None:
     """Reasoning and the shown text; no hidden words, no notes, no arguments."""
     turn = [
         (reasoning("1"), ""),

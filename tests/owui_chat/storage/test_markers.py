@@ -176,7 +176,7 @@ def test_white_space_inside_a_text_stays() -> None:
 
 @settings(deadline=None)
 @given(hostile_texts)
-def test_no_text_is_too_strange(text: str) -> None:
+def test_any_text_can_be_stripped_of_markers(text: str) -> None:
     """Splitting never fails, and what a person reads has no marker."""
     clean = strip_markers(text)
 
@@ -188,9 +188,7 @@ def test_no_text_is_too_strange(text: str) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(sorted(WRITERS)), st.text())), st.text())
-def test_split_pieces_are_what_was_joined(
-    marked: list[tuple[str, str]], head: str
-) -> None:
+def test_split_undoes_join(marked: list[tuple[str, str]], head: str) -> None:
     """Every id with its text, in order, whoever wrote the markers."""
     texts = [head, *(text for _, text in marked)]
     assume(not any("]:" in text or has_marker(text) for text in texts))

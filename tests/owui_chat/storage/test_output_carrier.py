@@ -90,7 +90,7 @@ def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
     ]
 
 
-def test_what_no_text_followed_stands_at_the_end() -> None:
+def test_record_without_text_is_restored_at_the_end() -> None:
     """Behind the cards of the run."""
     run = [call("1"), {**output("1"), "output": []}, kept(A)]
     chat: list[ChatPart] = [
@@ -101,7 +101,7 @@ def test_what_no_text_followed_stands_at_the_end() -> None:
     assert restored(chat, run) == [*chat, AssistantText("", [A])]
 
 
-def test_remark_stands_behind_what_came_before_it() -> None:
+def test_commentary_is_restored_between_its_neighbors() -> None:
     """The host gives nothing of it back: its place is that between the others."""
     remarks = [{"type": COMMENTARY_TYPE, "id": f"msg_{n}"} for n in "123"]
     made: Json = {**output("1"), "output": []}
@@ -141,7 +141,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
     ],
     ids=["a filter's words", "its text deleted", "another run", "no writer's"],
 )
-def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Any]) -> None:
+def test_edited_answer_is_kept_without_its_records(text: str, run: list[Any]) -> None:
     """And what was kept is lost silently."""
     assert restored([AssistantText(text)], run) == [AssistantText(text)]
 

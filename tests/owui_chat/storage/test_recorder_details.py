@@ -133,7 +133,7 @@ def test_turn_without_a_thought_is_not_carried() -> None:
     assert "reasoning_details" not in item
 
 
-def test_turn_that_ended_is_told_once() -> None:
+def test_turn_details_are_reported_once() -> None:
     """The end of the run has nothing to add."""
     told = details(NO_ROUND)
 

@@ -114,7 +114,9 @@ def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
         ((SEALED, call("1")), "items"),
     ],
 )
-def test_kind_is_what_the_marker_shows(payload: tuple[Json, ...], kind: str) -> None:
+def test_record_kind_is_the_type_of_its_single_item(
+    payload: tuple[Json, ...], kind: str
+) -> None:
     """The type of one item, or `items`."""
     assert record(*payload).kind == kind
 
@@ -136,7 +138,7 @@ def test_kind_is_what_the_marker_shows(payload: tuple[Json, ...], kind: str) -> 
         {"openai_responses_pipe": {"items": {ULID: "no record"}}},
     ],
 )
-def test_what_no_writer_writes_is_no_record(chat: Json) -> None:
+def test_malformed_records_are_ignored(chat: Json) -> None:
     """Its marker resolves to nothing; the rest of the chat is none of our business."""
     assert read_records(chat, SIGN) == {}
 
@@ -184,7 +186,7 @@ STUB = {"type": "function_call", "call_id": "call_1"}
     ],
 )
 @pytest.mark.parametrize("how", ["unsigned", "changed", "another server's", "moved"])
-def test_what_anybody_could_have_written_is_read_for_what_cannot_harm(
+def test_unsigned_record_is_used_only_where_harmless(
     payload: list[Json], used: list[Json], how: str
 ) -> None:
     """The chat's own texts and calls count, and reasoning that the API encrypted."""

@@ -46,7 +46,7 @@ def chat_of(*names: str, **more: Json) -> Json:
 A, B, C, D = map(message_key, ("m-A", "m-B", "m-C", "m-D"))
 
 
-def test_what_deleted_messages_left_is_emptied() -> None:
+def test_records_of_deleted_messages_are_emptied() -> None:
     """What refusals showed stays, also of earlier pipes; what is empty is left alone."""
     values = {
         A: kept("A", 1, reasoning("1"), repairs=REPAIRS),

@@ -88,7 +88,7 @@ def test_switch_changes_nothing_of_a_listed_agent() -> None:
         ('{"guide": "sailor"}', "AGENT_JSON: `guide` cannot be 'sailor'."),
     ],
 )
-def test_what_is_wrong_with_the_valve_is_said(text: str, problem: str) -> None:
+def test_invalid_agent_json_is_reported(text: str, problem: str) -> None:
     """As with EXPERT_JSON."""
     problems = read_agent_parameters(text).problems
 

@@ -64,7 +64,7 @@ async def test_tool_whose_type_is_not_a_text_is_dropped(
 
 
 @pytest.mark.parametrize("user", [USER, ADMIN])
-async def test_what_costs_money_is_left_out(
+async def test_costly_settings_of_a_caller_are_left_out(
     pipe: Pipe, sim: Simulator, host: StandInHost, user: Json
 ) -> None:
     """Of administrators, too: a chat that they open can hold anything."""
@@ -87,7 +87,7 @@ async def test_what_costs_money_is_left_out(
     assert WORKSPACE in host.models.reads
 
 
-async def test_what_shapes_the_own_answer_is_the_callers(
+async def test_caller_sets_what_shapes_their_own_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Nothing is looked up for it."""
@@ -132,7 +132,7 @@ async def test_the_longest_answer_is_the_administrators(
         assert (await sent(pipe, sim, **long))["max_output_tokens"] == asked
 
 
-async def test_what_an_administrator_stored_with_the_model_holds(
+async def test_settings_stored_by_an_administrator_override_the_caller(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Whatever the caller says in its place; the host passes JSON texts as objects."""
@@ -151,7 +151,7 @@ async def test_what_an_administrator_stored_with_the_model_holds(
     assert "prompt_cache_retention" not in body
 
 
-async def test_what_another_user_stored_with_the_model_is_a_callers_word(
+async def test_settings_stored_by_a_user_count_as_the_callers(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """What is set for all models is the administrator's."""

@@ -276,7 +276,7 @@ async def test_several_calls_at_once_are_the_apis_default(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_toolset_is_what_the_valves_say() -> None:
+async def test_valves_set_the_toolset() -> None:
     """Limits, rounds, rules and the run's own log."""
     given = {
         "MAX_FUNCTION_CALL_LOOPS": 3,

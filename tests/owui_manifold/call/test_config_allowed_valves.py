@@ -54,7 +54,7 @@ def problems(may_change: str) -> tuple[str, ...]:
     return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
 
 
-def test_what_costs_much_is_not_the_users_to_switch_on() -> None:
+def test_users_cannot_enable_costly_features_by_default() -> None:
     """Unless the administrator says so."""
     everything = {*CHOSEN, *TOOL_SWITCHES}
     assert everything - left() == {"image_generation", "service_tier"}
@@ -90,7 +90,7 @@ def test_unknown_word_changes_nothing_and_is_reported() -> None:
         assert problems(good) == ()
 
 
-def test_settings_that_need_a_permission_say_so() -> None:
+def test_valves_that_need_permission_are_described_as_such() -> None:
     """Whoever changes one without effect has read that it may have none."""
     refused = read_config(Valves(), {"valves": ALL, "role": "user"}).refused
 

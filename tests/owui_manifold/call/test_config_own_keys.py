@@ -84,7 +84,7 @@ def test_own_key_that_is_not_allowed_changes_nothing() -> None:
     assert sent(OWN, USER_API_KEYS="off") == sent(UserValves())
 
 
-def test_what_does_not_go_out_stays_a_secret() -> None:
+def test_headers_withheld_from_own_keys_stay_secret() -> None:
     """It is removed from the log all the same."""
     found = config(OWN).secrets
 

@@ -65,7 +65,7 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
     assert problem.endswith(" Its default applies.")
 
 
-def test_unknown_keys_are_told() -> None:
+def test_unknown_expert_keys_are_reported() -> None:
     """With those that there are."""
     config = read_config(Valves(EXPERT_JSON=expert(max_retires=3)))
 
@@ -75,7 +75,7 @@ def test_unknown_keys_are_told() -> None:
 
 
 @pytest.mark.parametrize("text", ["max_retries: 3", "[]", "{", '"x"'])
-def test_text_that_is_no_object_is_told(text: str) -> None:
+def test_expert_json_that_is_not_an_object_is_reported(text: str) -> None:
     """Nothing of it holds."""
     config = read_config(Valves(EXPERT_JSON=text))
 

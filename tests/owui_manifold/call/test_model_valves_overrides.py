@@ -66,7 +66,7 @@ def test_other_models_stay_as_they_are() -> None:
         "prefix_bound",
     ],
 )
-def test_every_yes_or_no_can_be_said(fact: str) -> None:
+def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
     """Also of an id that nobody knows."""
     for value in (True, False):
         model = resolve_model("x", overrides(x={fact: value}))

@@ -7,7 +7,7 @@ from openai_responses.models.facts import ModelPrices
 from owui_manifold.call.model_valves import read_prices
 
 
-def test_own_prices() -> None:
+def test_prices_are_read_from_the_valve() -> None:
     """What is not given is not known."""
     text = '{"my-model": {"input": 2, "output": 8.5, "cached": 0}}'
     assert read_prices(text) == {"my-model": ModelPrices(2, 0, None, 8.5)}

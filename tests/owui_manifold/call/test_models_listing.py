@@ -63,7 +63,7 @@ async def test_a_list_is_fetched_once_while_it_is_fresh() -> None:
     assert len(upstream.requests) == 1
 
 
-async def test_what_was_known_stays_when_the_server_fails(
+async def test_known_models_are_kept_when_the_listing_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An hour of trouble must not empty the list."""

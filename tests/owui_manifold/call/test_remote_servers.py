@@ -110,7 +110,7 @@ def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
     assert "An administrator can correct it in the valves" in complaint
 
 
-def test_two_servers_of_one_label() -> None:
+def test_second_server_of_a_label_is_refused() -> None:
     """The API would refuse the request; capitals make no difference to it."""
     servers = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
 

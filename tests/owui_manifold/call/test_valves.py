@@ -177,7 +177,7 @@ def test_no_key_anywhere_is_an_empty_key() -> None:
         ("SHOW_COST", "true", True),
     ],
 )
-def test_texts_of_the_page_become_what_they_say(
+def test_text_from_the_page_is_converted(
     valve: str, typed: str, stored: object
 ) -> None:
     """It sends a number as a text."""

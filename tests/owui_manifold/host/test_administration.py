@@ -69,7 +69,7 @@ async def test_token_of_entra_id_needs_the_filter(host: StandInHost) -> None:
     assert "needs the filter openai_responses_administration" in error
 
 
-async def test_what_entra_id_says_reaches_the_chat(
+async def test_entra_id_error_reaches_the_chat(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The filter has no package for it here."""

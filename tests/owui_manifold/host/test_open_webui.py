@@ -17,7 +17,9 @@ pytestmark = pytest.mark.asyncio
 
 
 @pytest.mark.parametrize("version", ["0.11.4", "0.12.4", "1.0.0", "0.12", "0.11.5-dev"])
-async def test_newer_host_is_fine(version: str, host: StandInHost) -> None:
+async def test_newer_host_passes_the_version_check(
+    version: str, host: StandInHost
+) -> None:
     """From the floor on."""
     host.provide("env", VERSION=version)
 
@@ -76,7 +78,7 @@ async def test_row_without_json_is_no_chat(host: StandInHost) -> None:
     assert await read_chat("chat-1", "user-1") is None
 
 
-async def test_one_key_is_written(host: StandInHost) -> None:
+async def test_only_the_given_key_is_written(host: StandInHost) -> None:
     """The rest of the chat is not sent: it may be stale."""
     assert await write_chat_keys("chat-1", {"ours": {"a": 1}})
 
@@ -84,7 +86,7 @@ async def test_one_key_is_written(host: StandInHost) -> None:
     assert host.chats.rows["chat-1"].chat == {"title": "Rain", "ours": {"a": 1}}
 
 
-async def test_refused_write_is_told(host: StandInHost) -> None:
+async def test_write_to_a_missing_chat_returns_false(host: StandInHost) -> None:
     """The row may be gone meanwhile."""
     assert not await write_chat_keys("chat-2", {"ours": {"a": 1}})
 

@@ -128,7 +128,7 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
     assert not (sim.requests[-1].response or {}).get("input_transformations")
 
 
-async def test_threshold_is_sent(host: StandInHost) -> None:
+async def test_compaction_threshold_is_sent_only_where_valid(host: StandInHost) -> None:
     """One that is too small is none; Azure gets none; and by default there is none."""
 
     async def asked(**valves: Any) -> Any:

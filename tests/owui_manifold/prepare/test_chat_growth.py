@@ -149,7 +149,7 @@ async def test_description_may_change_and_a_schema_begins_anew(talk: Talk) -> No
         (GROWING, {"COMPATIBILITY": "strict"}, ["instructions"]),
     ],
 )
-async def test_what_a_model_or_server_does_not_take_stands_in_the_request(
+async def test_unsupported_updates_are_put_into_the_request(
     talk: Talk, model: str, valves: Json, lowered: list[str]
 ) -> None:
     """As it was before."""
@@ -224,7 +224,7 @@ async def test_an_answer_that_was_replaced_changed_nothing(
     assert sent["reasoning"] == second["reasoning"]
 
 
-async def test_sampling_goes_where_the_effort_was_not_none(talk: Talk) -> None:
+async def test_sampling_is_left_out_while_the_first_effort_holds(talk: Talk) -> None:
     """The request still says the effort of the first turn, and both are refused."""
     await talk.ask("f.gpt-6-sol", body={"reasoning_effort": "low"})
     given: Json = {"reasoning_effort": "none", "temperature": 0.5}
@@ -258,7 +258,7 @@ async def test_chat_whose_first_turn_was_deleted_begins_anew(
     assert kinds(fourth) == ["additional_tools"]
 
 
-async def test_turn_that_is_too_long_stands_in_its_request(talk: Talk) -> None:
+async def test_oversized_turn_is_put_into_its_own_request(talk: Talk) -> None:
     """The next one that fits goes on from the last one that was stored."""
     noise = "".join(hex_digest(str(number)) for number in range(4_000))
     large = tool("b", description=noise[:180_000])

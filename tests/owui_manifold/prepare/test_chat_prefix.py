@@ -35,7 +35,7 @@ def said_to(sim: Simulator) -> list[tuple[str, list[str]]]:
     return [(first, rest) for first, *rest in told]
 
 
-async def test_what_was_around_an_earlier_message_is_sent_again(
+async def test_injected_context_of_earlier_messages_is_replayed(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Until a person edits it."""
@@ -214,7 +214,7 @@ async def test_instructions_of_another_model_are_not_those_of_a_guarded_one(
         assert said == (RULES, chat[::2])
 
 
-async def test_what_was_sent_holds_in_its_own_chat_only(
+async def test_stored_context_applies_to_its_own_chat_only(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """A client chooses the ids of its messages, and can copy what is stored for them."""
@@ -230,7 +230,7 @@ async def test_what_was_sent_holds_in_its_own_chat_only(
     assert [first for first, _ in said_to(sim)] == [OWN, RULES, RULES]
 
 
-async def test_changes_are_told_only_where_instructions_stay(
+async def test_changes_are_sent_only_with_stable_instructions(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Without `stable_instructions` an old change would take a line of today away."""

@@ -125,7 +125,7 @@ async def test_a_model_without_hosted_tools_gets_none(
 # ------------------------------------------------------------- what is wrong
 
 
-async def test_an_administrator_is_told_what_is_wrong(
+async def test_invalid_server_list_is_reported_to_administrators(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At every answer, in the chat and in the log; the chat goes on without."""
@@ -143,7 +143,7 @@ async def test_an_administrator_is_told_what_is_wrong(
     assert "tools" not in sim.requests[0].body
 
 
-async def test_others_are_told_nothing(
+async def test_invalid_server_list_is_only_logged_for_users(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has it."""
@@ -154,7 +154,7 @@ async def test_others_are_told_nothing(
     assert "server 1 is left out, because it has no server_label" in caplog.text
 
 
-async def test_a_task_says_nothing_of_it(
+async def test_task_does_not_report_an_invalid_server_list(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is offered no tools, and there are several to each chat."""

@@ -115,7 +115,7 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
         ({"COMPATIBILITY": "auto"}, "cannot research: the server"),
     ],
 )
-async def test_what_cannot_research_says_so(
+async def test_unsupported_research_is_refused(
     given: Json, problem: str, sim: Simulator, host: StandInHost
 ) -> None:
     """Before anything is sent."""

@@ -51,7 +51,7 @@ def test_unknown_model_is_asked_without_structured_output(host: StandInHost) -> 
     assert "text" not in sent({"TASK_MODEL": "tiny"})
 
 
-def test_what_was_asked_of_answers_is_not_asked_of_titles(host: StandInHost) -> None:
+def test_titles_ignore_the_settings_of_answers(host: StandInHost) -> None:
     """A workspace model can ask for JSON, long answers or deep thought."""
     asked: dict[str, Any] = {
         "response_format": {"type": "json_object"},
@@ -62,7 +62,7 @@ def test_what_was_asked_of_answers_is_not_asked_of_titles(host: StandInHost) -> 
     assert sent({}, **asked) == sent({})
 
 
-def test_what_cannot_be_asked_of_answers_harms_no_title(host: StandInHost) -> None:
+def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
     """Its log does not look at it either."""
     body = chat(PROMPT, response_format="nonsense")
     prepared = build_task_request(call_of(body, Valves(API_KEY="sk-1"), TITLE))

@@ -67,7 +67,7 @@ def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- lines
 
 
-async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
+async def test_request_is_logged_as_counts(host: StandInHost) -> None:
     """Counted, not quoted."""
     prepared = await job_of()
 
@@ -82,7 +82,7 @@ async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
     ]
 
 
-async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
+async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
     """Of the body's keys, and of what the user chose for another model."""
     body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
     own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
@@ -112,7 +112,7 @@ async def test_plain_callers_request_is_described(host: StandInHost) -> None:
     assert line.endswith("stored False, native False")
 
 
-async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
+async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> None:
     """With the tokens, if they are known, and OpenAI's own id."""
     prepared = await job_of()
     output = (message("1", "Hello."),)

@@ -85,7 +85,9 @@ async def notices_for(call: CheckedCall) -> list[str]:
     return await notices_of(await build_chat_request(call))
 
 
-async def test_an_administrator_is_told_once(host: StandInHost) -> None:
+async def test_legacy_tools_are_reported_to_an_administrator_once(
+    host: StandInHost,
+) -> None:
     """In the chat and in the log; what to do is said, and nothing is changed."""
     models = with_table(host, function_calling="legacy")
     call = asking()
@@ -118,7 +120,7 @@ async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("admin", [True, False])
-async def test_the_valve_changes_one_word_of_the_record(
+async def test_auto_native_tools_changes_only_function_calling(
     admin: bool, host: StandInHost
 ) -> None:
     """Whoever asks; all else of the record goes back as it was, grants untouched."""
@@ -157,7 +159,7 @@ async def test_a_model_without_a_record(host: StandInHost) -> None:
     assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
 
 
-async def test_host_without_the_table_says_so(host: StandInHost) -> None:
+async def test_host_without_the_models_table_is_reported(host: StandInHost) -> None:
     """As for every name of the host."""
     host.provide("models.models")
     with pytest.raises(InvalidRequest, match=r"models\.models"):

@@ -172,7 +172,7 @@ async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
     assert finished.startswith("Finished in")
 
 
-async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
+async def test_actionable_notice_is_the_last_status_line(pipe: Pipe) -> None:
     """Not a note behind it, which the page shows after a click."""
     names = [f"tool_{number}" for number in range(130)]
     spec: Any = TOOL["function"]

@@ -157,7 +157,7 @@ async def test_a_chat_stays_where_its_reasoning_can_be_read(
         (503, None),
     ],
 )
-async def test_the_next_answers_where_one_fails(
+async def test_next_account_answers_after_a_failure(
     status: int, code: str | None, pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
     """A server that failed is the last one for a minute; one without the model not."""
@@ -181,7 +181,7 @@ async def test_the_next_answers_where_one_fails(
     assert len([c for c in shown if "usage" in c]) == 1
 
 
-async def test_the_last_one_that_fails_ends_the_answer(
+async def test_failure_of_the_last_account_ends_the_answer(
     pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
 ) -> None:
     """Each is asked once."""
@@ -215,7 +215,7 @@ async def test_chat_with_reasoning_is_told_what_it_loses(
     assert "reasoning" not in kinds(sim)
 
 
-async def test_what_has_begun_is_not_asked_for_twice(
+async def test_started_or_refused_answer_is_not_retried_elsewhere(
     pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
 ) -> None:
     """A text that broke off stays as it is, and a refusal of the request is the end."""
@@ -229,7 +229,7 @@ async def test_what_has_begun_is_not_asked_for_twice(
 
 
 @pytest.mark.parametrize("scenario", ["misaligned", "cyber-failed"])
-async def test_what_was_stopped_in_the_stream_goes_on_nowhere(
+async def test_answer_stopped_in_the_stream_is_not_continued_elsewhere(
     scenario: str, pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
 ) -> None:
     """Also where nothing was shown yet."""

@@ -47,7 +47,7 @@ class Page:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-async def test_a_silence_is_told_now_and_then(
+async def test_silence_is_reported_less_and_less_often(
     streams: bool, pipe: Pipe, sim: Simulator
 ) -> None:
     """From 20 s on, less and less often, until the server speaks."""
@@ -117,7 +117,7 @@ async def test_stop_hides_the_line(pipe: Pipe) -> None:
     assert page.hidden
 
 
-async def test_nobody_else_is_told(pipe: Pipe) -> None:
+async def test_silence_of_a_task_is_not_reported(pipe: Pipe) -> None:
     """A title is no answer that somebody waits for."""
     page = Page()
     body = chat("sim:chat,wait=30000")

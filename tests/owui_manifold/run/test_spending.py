@@ -349,7 +349,7 @@ async def test_sum_that_cannot_be_read_refuses(
     assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
 
 
-async def test_what_could_not_be_written_is_written_later(
+async def test_unwritten_usage_is_written_with_the_next_answer(
     limited: Pipe, administration: Filter, host: StandInHost, database: UsageDatabase
 ) -> None:
     """The answer is not touched, and an administrator is told at the next one."""
@@ -406,7 +406,7 @@ async def test_tasks_about_usage_ask_no_model(
     assert sim.requests == []
 
 
-async def test_usage_tells_administrators_of_all(
+async def test_administrators_see_the_usage_of_all_users(
     limited: Pipe, administration: Filter, database: UsageDatabase
 ) -> None:
     """Those that are deleted have only their id; a spreadsheet computes nothing."""

@@ -152,7 +152,7 @@ async def test_picture_in_the_output_of_code_is_stored(
     assert "base64" not in str(host.kept)
 
 
-async def test_file_that_is_gone_is_one_sentence(
+async def test_expired_file_leaves_a_note_below_the_text(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """Below the text, which stays as it is."""
@@ -173,7 +173,7 @@ async def test_file_that_is_gone_is_one_sentence(
     ],
     ids=["broken", "large", "refused by the host"],
 )
-async def test_file_that_does_not_arrive_is_one_sentence(
+async def test_failed_download_leaves_a_note(
     host: StandInHost,
     connections: Connections,
     content: bytes,
@@ -194,7 +194,7 @@ async def test_file_that_does_not_arrive_is_one_sentence(
     assert sentence in note
 
 
-async def test_what_is_made_twice_is_stored_and_shown_once(
+async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     host: StandInHost, connections: Connections
 ) -> None:
     """A chart is in the output of the code, and the text cites it as well."""
@@ -227,7 +227,7 @@ async def test_what_is_made_twice_is_stored_and_shown_once(
     ],
     ids=["gz", "bz2", "xz", "svg", "long"],
 )
-async def test_what_a_browser_runs_is_stored_as_a_download(
+async def test_active_content_is_stored_as_a_download(
     host: StandInHost, connections: Connections, name: str, stored: str
 ) -> None:
     """Open WebUI would show an administrator's in its own origin."""
@@ -315,7 +315,7 @@ def pictures_in(items: list[Json]) -> list[str]:
 
 
 @pytest.mark.parametrize("user", ["user-1", "user-2"])
-async def test_picture_comes_back_to_who_may_read_it(
+async def test_picture_is_replayed_only_to_its_owner(
     sim: Simulator, host: StandInHost, drawn: str, user: str
 ) -> None:
     """In a copy of somebody else's chat it is left out."""

@@ -159,7 +159,7 @@ async def test_answers_at_once_lose_nothing(host: StandInHost) -> None:
     assert {ulid[0] for ulid in again.records} == set("1234")
 
 
-async def test_refused_write_goes_with_the_next(host: StandInHost) -> None:
+async def test_refused_write_is_repeated_with_the_next(host: StandInHost) -> None:
     """A database that another process has locked is there again soon."""
     writer = await row_writer()
     host.chats.refusing = 1
@@ -212,7 +212,7 @@ SENT = SentContext(instructions="The secret plan.")
 
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])
-async def test_what_was_sent_cannot_be_read_in_the_row(
+async def test_sent_context_is_encrypted_in_the_row(
     carrier: str, host: StandInHost
 ) -> None:
     """Whoever gets the chat as shared gets its row."""
@@ -360,7 +360,7 @@ def answered(host: StandInHost, records: Iterable[StoredRecord]) -> None:
     host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 
 
-async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
+async def test_output_carrier_writes_nothing_to_the_row(host: StandInHost) -> None:
     """Nothing is written."""
     writer = await output_writer()
 
@@ -391,7 +391,7 @@ async def test_repair_that_the_answer_holds_is_read(host: StandInHost) -> None:
     assert (await stored_for(LATER)).repairs == (REPAIR,)
 
 
-async def test_what_was_sent_stays_with_a_record_that_is_replaced(
+async def test_replaced_record_keeps_its_sent_context(
     host: StandInHost,
 ) -> None:
     """A record is written again where its text is not shown as the model wrote it."""
@@ -406,7 +406,7 @@ async def test_what_was_sent_stays_with_a_record_that_is_replaced(
 
 
 @pytest.mark.parametrize("with_record", [True, False])
-async def test_what_was_sent_is_kept_in_the_answer(
+async def test_sent_context_is_stored_once_in_the_answer(
     with_record: bool, host: StandInHost
 ) -> None:
     """Once: with the first record, or at the end where there is none."""

@@ -84,7 +84,7 @@ async def test_other_servers_do_not_know_the_items(client: Client, kind: str) ->
     assert error["param"] == "input[0].type"
 
 
-async def test_an_update_holds_from_its_place_on(client: Client) -> None:
+async def test_configuration_update_applies_until_the_next(client: Client) -> None:
     """Until the next one; each setting for itself."""
     items = [USER, update("high", JSON), MORE, update("low"), MORE]
     reply = await client.ask(items, model=SOL, reasoning={"effort": "medium"})

@@ -79,7 +79,7 @@ async def test_reasoning_without_id_and_content(client: Client) -> None:
     assert error.error["code"] == "invalid_encrypted_content"
 
 
-async def test_reasoning_without_what_follows(client: Client) -> None:
+async def test_reasoning_without_its_following_item_is_refused(client: Client) -> None:
     """Reasoning with an id must be followed by the item made with it."""
     reasoning, message = await answered(client)
     sentence = (

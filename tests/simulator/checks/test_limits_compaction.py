@@ -55,7 +55,7 @@ async def test_nothing_is_compacted_otherwise(
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", NEW])
 @pytest.mark.parametrize("keeps_all", [True, False])
-async def test_what_came_before_is_read_no_more(
+async def test_items_before_a_compaction_are_ignored(
     client: Client, model: str, keeps_all: bool
 ) -> None:
     """Whether it is still sent or not; the reasoning behind it stays readable."""

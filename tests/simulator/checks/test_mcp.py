@@ -64,7 +64,7 @@ def without(tool: dict[str, Any], name: str) -> dict[str, Any]:
         {**CLOCKS, "require_approval": {"always": {"read_only": False}}},
     ],
 )
-async def test_servers_that_are_described_well(
+async def test_valid_mcp_tools_are_accepted(
     client: Client, tool: dict[str, Any]
 ) -> None:
     """Every form that the types allow is taken."""

@@ -45,7 +45,9 @@ async def posted(client: Client, *parts: dict[str, Any]) -> Any:
         {"type": "input_file", "file_url": "https://example.com/a.pdf"},
     ],
 )
-async def test_what_can_be_read(client: Client, part: dict[str, Any]) -> None:
+async def test_supported_parts_are_accepted(
+    client: Client, part: dict[str, Any]
+) -> None:
     """Every format that OpenAI's documentation names."""
     reply = await posted(client, part)
 
@@ -92,7 +94,7 @@ async def test_bytes_of_a_picture_decide(client: Client, url: str) -> None:
         ),
     ],
 )
-async def test_what_is_no_data_url(
+async def test_invalid_data_url_is_refused(
     client: Client, part: dict[str, Any], param: str, got: str
 ) -> None:
     """The refusal says what came instead, and where."""
@@ -123,7 +125,9 @@ async def test_part_without_bytes_or_name_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF at all"])
-async def test_file_that_is_not_what_it_says(client: Client, content: bytes) -> None:
+async def test_empty_or_mislabeled_file_is_refused(
+    client: Client, content: bytes
+) -> None:
     """Empty, or no PDF."""
     reply = await posted(client, document(content))
 

@@ -163,7 +163,7 @@ CHANGES = [
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("change", "reason"), CHANGES)
-async def test_newer_models_drop_what_does_not_fit(
+async def test_newer_models_drop_reasoning_with_a_changed_prefix(
     client: Client, change: dict[str, Any], reason: str
 ) -> None:
     """The answer is still 200; the drop is reported, and older models do not drop."""
@@ -197,7 +197,9 @@ async def test_newer_models_drop_what_does_not_fit(
         {"prompt_cache_key": "other"},
     ],
 )
-async def test_what_costs_no_reasoning(client: Client, change: dict[str, Any]) -> None:
+async def test_harmless_changes_keep_the_reasoning(
+    client: Client, change: dict[str, Any]
+) -> None:
     """It costs cache at most."""
     output = await first_turn(client, NEW)
     reply = await second_turn(client, [USER, *output], NEW, **change)

@@ -256,7 +256,7 @@ async def test_a_schema_for_a_model_without(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("count", "status"), [(16_384, 200), (16_385, 400)])
-async def test_an_input_has_so_many_items(
+async def test_number_of_input_items_is_limited(
     client: Client, count: int, status: int
 ) -> None:
     """One more is refused, whatever the items are."""
@@ -356,7 +356,9 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("more", ACCEPTED)
-async def test_what_the_api_takes(client: Client, more: dict[str, Any]) -> None:
+async def test_valid_requests_are_accepted(
+    client: Client, more: dict[str, Any]
+) -> None:
     """The stand-in is strict, not stubborn."""
     reply = await client.post({**client.body(), **more})
 

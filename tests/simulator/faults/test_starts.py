@@ -24,7 +24,7 @@ BEGUN = ["response.created", "response.in_progress", "response.output_item.added
         ("cut", []),
     ],
 )
-async def test_the_next_attempt_works(
+async def test_attempt_after_the_failed_ones_succeeds(
     client: Client, ending: str, last: list[str]
 ) -> None:
     """An empty item at most, then the end; after ``times`` attempts the answer."""
@@ -76,7 +76,7 @@ async def test_rounds_and_questions_fail_apart(client: Client) -> None:
     assert (await client.stream(other, tools=tools)).events[-1]["type"] != "error"
 
 
-async def test_what_a_failure_cost(client: Client) -> None:
+async def test_failed_start_reports_usage_on_demand(client: Client) -> None:
     """Usage is there on demand."""
     client.simulator.faults.append(FailedStart(usage=True))
 

@@ -40,7 +40,7 @@ async def test_a_refusal_that_quotes_the_request(
 @pytest.mark.parametrize(
     "name", ["leaky-stream", "leaky-stream-nested", "leaky-stream-failed"]
 )
-async def test_a_stream_that_ends_so(client: Client, name: str) -> None:
+async def test_error_event_leaks_the_key(client: Client, name: str) -> None:
     """After some text comes an error with the key in code and message."""
     reply = await client.post(
         client.body(f"sim:{name} costs 5 $tool", stream=True), CANARY_KEY

@@ -196,7 +196,7 @@ async def test_a_misspelt_scenario(client: Client, said: str) -> None:
         ("simulate", None),
     ],
 )
-def test_the_word_is_found(text: str, spec: str | None) -> None:
+def test_spec_is_found_anywhere_in_a_text(text: str, spec: str | None) -> None:
     """The word may stand anywhere; punctuation behind it is no option."""
     assert find_spec(text) == spec
 

@@ -52,7 +52,7 @@ async def test_a_prefix_of_an_earlier_request_is_cached(client: Client) -> None:
         ({}, "sk-simulator-2"),
     ],
 )
-async def test_what_is_not_cached(
+async def test_changed_head_or_key_is_not_cached(
     client: Client, change: dict[str, Any], key: str
 ) -> None:
     """Another key, model, head, setting or organization shares nothing."""
@@ -74,7 +74,9 @@ async def test_what_is_not_cached(
         {"service_tier": "default"},
     ],
 )
-async def test_what_costs_no_cache(client: Client, change: dict[str, Any]) -> None:
+async def test_explicit_defaults_keep_the_cache(
+    client: Client, change: dict[str, Any]
+) -> None:
     """A default that is said, and what is on no list."""
     body = client.body(LONG)
     await client.post(body)

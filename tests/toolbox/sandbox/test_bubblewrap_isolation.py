@@ -282,7 +282,7 @@ async def test_no_way_to_more_rights(chat: Chat, call: str) -> None:
         "socket(40, 1, 0)",
     ],
 )
-async def test_filter_refuses(chat: Chat, call: str) -> None:
+async def test_syscall_filter_refuses_with_eperm(chat: Chat, call: str) -> None:
     """Memory that nobody counts, and the insides of other processes."""
     assert await refused(chat, call) == "EPERM"
 

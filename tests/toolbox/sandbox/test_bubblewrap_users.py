@@ -175,7 +175,7 @@ async def test_dead_server_leaves_nobody_behind(sources: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_a_dead_server_left_is_removed(sources: str) -> None:
+async def test_files_of_a_dead_server_are_removed(sources: str) -> None:
     """By the next one; what a living one uses stays."""
     waiting = ["import signal\nsignal.pause()"]
     dead, living = (start(sources, waiting, seconds=100) for _ in range(2))

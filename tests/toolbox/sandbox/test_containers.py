@@ -183,7 +183,9 @@ async def test_client_that_does_not_start(client: Client) -> None:
     await tools.close()
 
 
-async def test_missing_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_container_client_is_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What is to be installed."""
     monkeypatch.setenv("PATH", "/nowhere")
     log: list[str] = []

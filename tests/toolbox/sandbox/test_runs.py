@@ -154,7 +154,7 @@ async def test_memory_of_the_host_is_not_counted() -> None:
     cell.close()
 
 
-async def test_what_cannot_be_watched_does_not_run(spool: Path) -> None:
+async def test_code_whose_memory_cannot_be_read_is_not_run(spool: Path) -> None:
     """A limit that nobody sees is none."""
 
     def hidden() -> int:

@@ -53,7 +53,7 @@ async def test_hole_speaks_against_a_backend(hole: str, is_silent: bool) -> None
     )
 
 
-async def test_first_good_backend_is_taken() -> None:
+async def test_first_working_backend_is_used() -> None:
     """Those behind it are not tried; nothing is logged."""
     bad = Pretended("", missing="it is not installed")
     good = Pretended(answering(CONFINED))
@@ -63,7 +63,7 @@ async def test_first_good_backend_is_taken() -> None:
     assert (len(good.cells), len(other.cells)) == (1, 0)
 
 
-async def test_reasons_are_told_once() -> None:
+async def test_reasons_of_all_backends_are_logged_once() -> None:
     """One line for an administrator, whatever is asked afterwards."""
     backends = [
         Pretended("", name="a", missing="it is not installed"),
@@ -155,14 +155,16 @@ async def test_setuid_bubblewrap_is_not_used(bwrap: Path) -> None:
     assert await wrapped() == ["bwrap is setuid root, and so more than it needs to be."]
 
 
-async def test_missing_bubblewrap(bwrap: Path) -> None:
+async def test_missing_bubblewrap_is_reported(bwrap: Path) -> None:
     """What is to be installed."""
     os.remove(bwrap)
 
     assert await wrapped() == ["bwrap is not installed."]
 
 
-async def test_unknown_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_machine_without_a_syscall_filter_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Without a filter there is no sandbox."""
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
 

@@ -68,7 +68,7 @@ async def test_answer_without_a_workspace(spool: Path) -> None:
     "content",
     [b"", b"\n", b"no json\n", b"[]\n", b'"text"\n', b"[" * 100_000, b"\xff\n"],
 )
-async def test_what_is_no_answer(spool: Path, content: bytes) -> None:
+async def test_malformed_reply_counts_as_missing(spool: Path, content: bytes) -> None:
     """Silence, whatever it was meant to be."""
     with pytest.raises(SandboxReplyMissing):
         await read_bytes(spool, content)

@@ -32,7 +32,7 @@ NAMES = [
 # ---------------------------------------------------------------- code
 
 
-async def test_what_is_printed_comes_back(chat: Chat) -> None:
+async def test_stdout_and_stderr_are_returned(chat: Chat) -> None:
     """Both streams, apart."""
     code = "import sys\nprint('out 東京')\nprint('err', file=sys.stderr)"
 
@@ -104,7 +104,7 @@ async def test_failure_is_told_as_python_tells_it(
     assert "execute" not in ran.told["stderr"]
 
 
-async def test_crash_is_told(chat: Chat) -> None:
+async def test_crash_returns_output_and_signal(chat: Chat) -> None:
     """A process that dies of a signal leaves what it had printed."""
     ran = await chat.run("import ctypes\nprint('before')\nctypes.string_at(0)")
 
@@ -283,7 +283,7 @@ async def test_file_tools_work_together(chat: Chat) -> None:
     assert not any(answer.failed for answer in answers)
 
 
-async def test_what_is_no_text_comes_back_as_a_file(chat: Chat) -> None:
+async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
     """A picture is shown instead of being read."""
     await chat.run("open('a.png', 'wb').write(bytes(range(256)))")
 
@@ -314,7 +314,7 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
         ("list", "\udcff\ud800", "That is no path."),
     ],
 )
-async def test_wrong_paths_are_said(
+async def test_wrong_path_is_an_error_message(
     chat: Chat, operation: str, path: str, said: str
 ) -> None:
     """A sentence, never an exception."""
@@ -343,7 +343,7 @@ async def test_tools_are_described(chat: Chat) -> None:
         ("sandbox_fs_chmod", {}, "There is no tool named sandbox_fs_chmod."),
     ],
 )
-async def test_wrong_arguments_are_said(
+async def test_wrong_arguments_are_an_error_message(
     chat: Chat, name: str, arguments: dict[str, Any], said: str
 ) -> None:
     """Whoever calls need not have checked them."""
@@ -406,7 +406,7 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
     ("folder", "why"),
     [(".", "File is not a zip file"), ("missing", "No such file or directory")],
 )
-async def test_what_cannot_be_installed_is_logged(
+async def test_wheel_that_cannot_be_installed_is_logged(
     wheels: Path, folder: str, why: str
 ) -> None:
     """The sandbox works without packages."""
@@ -419,7 +419,7 @@ async def test_what_cannot_be_installed_is_logged(
     assert why in line
 
 
-async def test_what_has_no_room_says_how_to_get_it(chat: Chat) -> None:
+async def test_missing_package_and_large_file_name_the_setting(chat: Chat) -> None:
     """A package, a large file."""
     package = await chat.run("import numpy")
     code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"

@@ -87,7 +87,7 @@ ENDLESS = {
 BEGUN = "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(10_000)"
 
 
-async def test_what_never_ends_is_stopped() -> None:
+async def test_endless_code_is_stopped_and_its_work_kept() -> None:
     """All at once; nobody is left of any, each chat goes on, what was done is kept."""
     async with sandboxed(
         TIGHT._replace(seconds=5.0), shared=SharedLimits(runs=len(ENDLESS) + 1)
@@ -172,7 +172,7 @@ async def test_open_files_are_counted(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-async def test_one_file_is_limited(chat: Chat, folder: str) -> None:
+async def test_size_of_one_file_is_limited(chat: Chat, folder: str) -> None:
     """Whether it is written or only made long."""
     code = f"""
 import os
@@ -242,7 +242,7 @@ TOO_MUCH = {
 
 
 @pytest.mark.parametrize("kind", TOO_MUCH)
-async def test_too_much_is_not_kept(chat: Chat, kind: str) -> None:
+async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None:
     """The workspace is then as it was, and the model is told."""
     code, said = TOO_MUCH[kind]
     await chat.run("open('before', 'w').write('x')")

@@ -264,7 +264,7 @@ def test_root_is_private(folder: Path) -> None:
     asyncio.run(scene())  # it waits for a thread
 
 
-def test_what_is_not_ours_is_not_swept(folder: Path) -> None:
+def test_foreign_files_are_not_swept(folder: Path) -> None:
     """A link, a file, a folder with another name, one in use."""
 
     async def scene() -> None:

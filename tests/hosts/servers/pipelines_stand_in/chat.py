@@ -44,12 +44,12 @@ def asked(form: ChatForm, model_id: str) -> Json:
 
 
 def _last_user_text(messages: list[Json]) -> Any:
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    if not said:
+    contents = [message["content"] for message in messages if message["role"] == "user"]
+    if not contents:
         return None
-    parts = said[-1] if isinstance(said[-1], list) else []
+    parts = contents[-1] if isinstance(contents[-1], list) else []
     texts = [part["text"] for part in parts if part["type"] == "text"]
-    return texts[0] if texts else said[-1]
+    return texts[0] if texts else contents[-1]
 
 
 def streamed(pipe: Callable[..., Any], form: ChatForm, model_id: str) -> Iterator[str]:

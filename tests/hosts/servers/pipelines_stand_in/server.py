@@ -78,7 +78,7 @@ class Server:
 
     async def list_pipelines(self) -> Json:
         """The files that are loaded."""
-        found = self.shelf.pipelines.items()
+        pipelines = self.shelf.pipelines.items()
         return {
             "data": [
                 {
@@ -87,7 +87,7 @@ class Server:
                     "type": getattr(pipeline, "type", "pipe"),
                     "valves": hasattr(pipeline, "valves"),
                 }
-                for pipeline_id, pipeline in found
+                for pipeline_id, pipeline in pipelines
             ]
         }
 
