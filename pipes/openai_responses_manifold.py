@@ -14821,6 +14821,12 @@ def _requested_verbosity(message: UserMessage) -> str:
 
 _MAX_CHARACTERS = 200_000
 """Of one message: a chat's row is read and written whole."""
+SAME_CONTEXT = (
+    "(The context is one that was given earlier in this chat, unchanged.)\n\n"
+)
+"""What stands in the place of text that the request has already."""
+_MIN_REPEATED = 500
+"""Characters from which on repeated text is replaced."""
 
 
 def _find_injected_context(message: UserMessage) -> JsonObject | None:
@@ -15036,12 +15042,68 @@ def change_notice(change: SentContext) -> UserMessage | None:
     return UserMessage(message) if message else None
 
 
-def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
-    """Return what stands around the message that is asked, the last one of the row."""
-    for part in reversed(parts):
-        if isinstance(part, UserMessage) and part.stored:
-            return _find_injected_context(part)
-    return None
+def find_injected_context(
+    parts: Sequence[ChatPart],
+    sent: Mapping[str, SentContext] = MappingProxyType({}),
+    compacted: Set[str] = frozenset(),
+) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row.
+
+    The host puts the text of a chat's files in front of every question. Text that an
+    earlier question has in front of it, as it was `sent`, is not sent a second time. A
+    compaction, behind the answers that are `compacted`, replaces the earlier text.
+    """
+    questions = [
+        part for part in parts if isinstance(part, UserMessage) and part.stored
+    ]
+    if not questions:
+        return None
+    injected = _find_injected_context(questions[-1])
+    if injected is None:
+        return None
+    earlier_texts = _injected_texts(questions[:-1], sent, compacted)
+    return _without_repeated_text(injected, earlier_texts)
+
+
+def _injected_texts(
+    questions: Sequence[UserMessage],
+    sent: Mapping[str, SentContext],
+    compacted: Set[str],
+) -> list[str]:
+    """Return the texts of questions around which the host put something, as sent."""
+    texts: list[str] = []
+    for question in questions:
+        if question.stored is None:
+            continue
+        answer_id = question.stored.answer_id
+        injected = sent.get(answer_id, _NOTHING).injected
+        if injected:
+            words = question.stored.words
+            message = _apply_injected_context(question, words, injected)
+            texts += [p["text"] for p in message.content if _is_input_text(p)]
+        if answer_id in compacted:
+            texts.clear()
+    return texts
+
+
+def _without_repeated_text(
+    injected: JsonObject, earlier_texts: Sequence[str]
+) -> JsonObject:
+    """Return what stands around some words, without what an earlier text contains."""
+    texts: list[Any] = []
+    for text in injected["texts"]:
+        if isinstance(text, list) and _is_repeated(text[0], earlier_texts):
+            texts.append([SAME_CONTEXT, text[1]])
+        else:
+            texts.append(text)
+    return {**injected, "texts": texts}
+
+
+def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:
+    """Say whether an earlier text contains what stands in front of the words."""
+    if len(before) < _MIN_REPEATED:
+        return False
+    return any(before in text for text in earlier_texts)
 
 
 def model_turns(
@@ -23502,6 +23564,15 @@ class _Chat(NamedTuple):
         return bool(self.call.host.metadata.get("assistant_message_id"))
 
     @property
+    def compacted(self) -> set[str]:
+        """The answers behind which a compaction replaced what came before."""
+        return {
+            record.message_id
+            for record in self.records.values()
+            if any(is_compaction(item) for item in record.payload)
+        }
+
+    @property
     def is_stable(self) -> bool:
         """Whether instructions stay as first given (`stable_instructions`)."""
         mode = self.call.config.expert.stable_instructions
@@ -23758,7 +23829,8 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     if _appended(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
         turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+    injected = find_injected_context(chat.parts, earlier, chat.compacted)
+    return sent._replace(injected=injected, turn=turn)
 
 
 def _sent_instructions(
@@ -23767,12 +23839,7 @@ def _sent_instructions(
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
-    compacted = {
-        record.message_id
-        for record in chat.records.values()
-        if any(is_compaction(item) for item in record.payload)
-    }
-    return sent_instructions(chat.parts, sent, chat.call.model_id, compacted)
+    return sent_instructions(chat.parts, sent, chat.call.model_id, chat.compacted)
 
 
 def _with_turns(
