@@ -50,23 +50,23 @@ FLAT = {"width": 1100, "height": 340}
 LIST = {"width": 1100, "height": 380}
 MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
-BROAD = {"width": 1280, "height": 880}
-"""The last line of an agent's answer is cut on anything narrower."""
 LARGEST = 200_000
 """Bytes of a picture."""
 DOWNLOAD = "/usr/bin/python3 -m pip download --quiet --only-binary :all: -d"
+ALL_IMAGES_LOADED = "() => [...document.images].every(image => image.complete)"
 AGENT_SETTINGS = {
     "connections": "Manage OpenAI API Connections",
     "pipelines": "Upload Pipeline",
 }
 """Pages of an administrator's settings, each with a text that it shows when it is
 there."""
-# Neither titles nor follow-ups: the simulator makes them up. Suggestions would lie half
-# hidden behind an open menu.
+SUGGESTIONS = [{"title": ["Plan a swim", "in the lake"], "content": "Plan a swim."}]
+"""One, which an open menu hides: of the usual ones it would hide a half."""
+# Neither titles nor follow-ups: the simulator makes them up.
 PLAIN = {
     "ENABLE_TITLE_GENERATION": "false",
     "ENABLE_FOLLOW_UP_GENERATION": "false",
-    "DEFAULT_PROMPT_SUGGESTIONS": "[]",
+    "DEFAULT_PROMPT_SUGGESTIONS": json.dumps(SUGGESTIONS),
 }
 # Pillow belongs to Open WebUI; flat pages need no more colors than a palette has.
 PALETTE = """\
@@ -96,6 +96,7 @@ class Studio:
         await page.set_viewport_size(size or WIDE)  # type: ignore[arg-type]
         for toast in await page.locator("[data-sonner-toast]").all():
             await toast.wait_for(state="detached")
+        await page.wait_for_function(ALL_IMAGES_LOADED)
         await page.screenshot(
             path=self.folder / f"{name}.png", animations="disabled", caret="hide"
         )
@@ -147,10 +148,12 @@ async def show_installation(studio: Studio, simulator: Simulator, files: Path) -
     await admin.set_valves(PIPE_ID, await admin.valves(PIPE_ID) | stands_for_openai)
     for function_id in (PIPE_ID, *SWITCHES):
         await pages.enable(function_id)
+    await pages.page.mouse.move(0, 0)  # no underlined name
     await studio.take("install-3-enable", LIST)
     await pages.open_models()
     await pages.import_models(files / MODELS)
     await pages.open_models()  # the list keeps the icons from before an import
+    await pages.page.mouse.click(650, 560)  # an empty place: no focus ring
     await studio.take("install-4-models")
 
 
@@ -222,7 +225,7 @@ async def show_agent_of_pipe(studio: Studio, simulator: Simulator) -> None:
     await chat.answers.last.get_by_text("Explored").first.click()
     await chat.answers.last.get_by_text("View Result from Sub-agent").last.click()
     await chat.answers.last.get_by_text("Output", exact=True).wait_for()
-    await studio.take("agent-7-sub-agents", BROAD)
+    await studio.take("agent-7-sub-agents", TALL)
     simulator.default_scenario = "agent-data"
     table = await attach(admin, "sales.csv", SALES, "text/csv")
     files = [table | {"context": "full"}]  # this server has no embeddings

@@ -275,7 +275,29 @@ def test_page_names_every_file_with_its_digest(folder: Path) -> None:
             assert f"\n{digest}  {file.name}\n" in page
             assert f"| [`{file.name}`]({file.name}) | " in page
             assert f" | {file.stat().st_size:,} |" in page
-    assert "](../CHANGELOG.md#100---2026-11-22)" in page
+
+
+UNRELEASED = {
+    "at a release": ("", "100---2026-11-22"),
+    "between two": ("### Fixed\n\n- A line.\n\n", "unreleased"),
+}
+
+
+@pytest.mark.parametrize(("unreleased", "anchor"), UNRELEASED.values(), ids=UNRELEASED)
+def test_page_links_to_the_newest_changes(
+    unreleased: str,
+    anchor: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Files made between two releases have changes of no version yet."""
+    changelog = tmp_path / "CHANGELOG.md"
+    released = "## [1.0.0] - 2026-11-22\n\nThe first release.\n"
+    changelog.write_text(f"# Changelog\n\n## [Unreleased]\n\n{unreleased}{released}")
+    monkeypatch.setattr("releasing.download_page.CHANGELOG", changelog)
+
+    assert f"](../CHANGELOG.md#{anchor})" in download_page(folder)
 
 
 def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:

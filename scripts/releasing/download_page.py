@@ -83,8 +83,15 @@ def download_page(folder: Path) -> str:
 
 
 def _changes_link(version: str) -> str:
-    """Return the address of a version's section in CHANGELOG.md."""
-    for line in CHANGELOG.read_text("utf-8").splitlines():
+    """Return the address of the newest section in CHANGELOG.md with entries.
+
+    It is that of the version, unless the files were made between two releases.
+    """
+    changelog = CHANGELOG.read_text("utf-8")
+    unreleased = changelog.partition("## [Unreleased]\n")[2].partition("\n## [")[0]
+    if unreleased.strip():
+        return "../CHANGELOG.md#unreleased"
+    for line in changelog.splitlines():
         if line.startswith(f"## [{version}]"):
             # As GitHub makes an anchor of a heading.
             kept = [c for c in line[3:].lower() if c.isalnum() or c in " -"]

@@ -189,7 +189,7 @@ class _Diagnostics:
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
-        return finding("The key", "It is accepted, for all models listed.", "")
+        return finding("The key", "It is accepted for all listed models.", "")
 
     async def _complaint(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.

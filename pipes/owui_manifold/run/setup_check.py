@@ -29,10 +29,10 @@ async def setup_lines(call: CheckedCall) -> list[str]:
     """Return what can keep users from their answers and no request shows."""
     valves = [*call.config.remote.complaints, *call.config.problems]
     valves += _agent_problems(call)
-    lines = [finding("Valves", "They can be read.", " ".join(valves))]
+    lines = [finding("Valves", "All of them are valid.", " ".join(valves))]
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
-        works = "The rules of USER_LIMITS_JSON can be read."
+        works = "The rules of USER_LIMITS_JSON are valid."
         lines.append(finding("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return lines
@@ -42,7 +42,7 @@ async def setup_lines(call: CheckedCall) -> list[str]:
     except Exception as error:
         reason = f"Open WebUI did not say ({describe_exception(error)})."
         return [*lines, finding("Filters", "", reason)]
-    works = "They are of one version with the pipe."
+    works = "They have the same version as the pipe."
     lines.append(finding("Filters", works, " ".join(_filter_problems(functions))))
     if missing:
         names = ", ".join(missing)

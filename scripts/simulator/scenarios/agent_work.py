@@ -54,8 +54,10 @@ def plot_data(request: ValidRequest, _: Options) -> Reply:
     return make_reply(
         build_reasoning("**Reading the table**\n\nOne bar for each product."),
         _build_plot(LONG_LABELS, "bars-upright.png"),
-        build_reasoning("**Looking at the plot**\n\nThe names overlap: turn the bars."),
-        build_message("The names overlap, so I turn the bars.", phase="commentary"),
+        build_reasoning("**Looking at the plot**\n\nThe names overlap."),
+        build_message(
+            "The names overlap: I draw the bars horizontally.", phase="commentary"
+        ),
         _build_plot(HORIZONTAL_BARS, "bars-lying.png"),
         build_reasoning("**Looking again**\n\nNow all names can be read."),
         build_message(text, phase="final_answer"),
