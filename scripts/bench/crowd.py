@@ -165,8 +165,15 @@ async def ask_crowd(
         running = sum(not turn.finished.is_set() for turn in turns)
         one_more = Kind(kind.model, "sim:short", bool)
         late_turn, late = await _begin(tabs[0], one_more, turn_to_ask)
-        ends = [_end(*pair, kind) for pair in zip(asked_in, turns, strict=True)]
-        faults = await asyncio.gather(*ends, _end(tabs[0], late_turn, one_more))
+        asked_in.append(tabs[0])
+        turns.append(late_turn)
+        finished = [turn.finished.wait() for turn in turns]
+        await asyncio.wait_for(asyncio.gather(*finished), ANSWER_TIMEOUT)
+        # One after the other: all of them asking at once would keep the server busy.
+        for tab, turn in zip(asked_in, turns, strict=True):
+            await tab.settle(turn, ANSWER_TIMEOUT)
+    faults = [_fault(turn, kind) for turn in turns[:-1]]
+    faults.append(_fault(late_turn, one_more))
     return Crowd(
         seconds=time.perf_counter() - began,
         cpu=sum(map(server_cpu, pids)) - cpu_before,
@@ -191,10 +198,8 @@ async def _begin(
     return turn, (time.perf_counter() - began) * 1e3
 
 
-async def _end(tab: Tab, turn: Turn, kind: Kind) -> str:
-    """Read an answer to its end; return what is wrong with it, if anything."""
-    await asyncio.wait_for(turn.finished.wait(), ANSWER_TIMEOUT)
-    await tab.settle(turn, ANSWER_TIMEOUT)
+def _fault(turn: Turn, kind: Kind) -> str:
+    """Return what is wrong with an answer, if anything."""
     if kind.is_whole(turn.text) and not turn.error:
         return ""
     return f"{turn.text!r}: {turn.error}"
