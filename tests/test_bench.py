@@ -9,11 +9,20 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
+<<<<<<< HEAD
 from bench import cost, inside, inventory, load, memory, stream
+=======
+from bench import crowd, inside, inventory, load, memory, stream
+>>>>>>> streams40
 from bench.all import BENCHES, Bench, run
+from bench.crowd import Crowd
+from bench.health import Gap, watched_health
 from bench.inside import Answered
 from bench.memory import Round
+from bench.process_size import Size
 from bench.soak import (
     ALLOWED_GROWTH,
     CASES,
@@ -110,6 +119,63 @@ def test_first_text_is_judged_round_by_round(pipe: list[float], verdict: str) ->
     }
 
     assert inside.first_text_result(answers).endswith(f"later: {verdict}")
+
+
+@pytest.mark.parametrize(
+    ("faults", "last_lines"),
+    [
+        ((), ["All answers were whole."]),
+        (
+            ("'word': None", "'': Broken.", "'word': None"),
+            ["'': Broken.", "'word': None"],
+        ),
+    ],
+    ids=["whole", "broken"],
+)
+def test_crowd_is_reported_in_all_and_each(
+    faults: tuple[str, ...], last_lines: list[str]
+) -> None:
+    """What was there before the crowd is not part of its share; each fault is told once."""
+    size = Size(400_000, 20, 430_000, 90)
+    gap = Gap()
+    gap.milliseconds = 80.0
+    firsts = (100.0, 200.0, 900.0)
+
+    lines = crowd.crowd_lines(
+        Crowd(30.0, 6.0, size, firsts, 3, 150.0, gap, faults, (1.0, 2.0)), "streams"
+    ).splitlines()
+
+    assert lines[0].startswith("3 streams at once inside Open WebUI, 30.0 s")
+    assert "2.00 s each" in lines[1]
+    assert "30 MB more at most, 10000 kB each, 400 MB before" in lines[2]
+    assert "20 before, 90 at most" in lines[3]
+    assert "80 ms" in lines[4]
+    assert "200 ms, at most 900" in lines[5]
+    assert "150 ms to its first text, 3 running" in lines[6]
+    assert lines[7:] == last_lines
+
+
+@pytest.mark.asyncio
+async def test_longest_gap_is_that_of_the_slowest_answer() -> None:
+    """Another process asks; it ends with the block."""
+    asked = asyncio.Event()
+    seconds = [0.0, 0.4, 0.0]
+
+    async def health(_: web.Request) -> web.Response:
+        if seconds:
+            await asyncio.sleep(seconds.pop())
+        else:
+            asked.set()
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_get("/health", health)
+    async with TestServer(app) as server:
+        address = str(server.make_url("/health"))
+        async with watched_health([address]) as gap:
+            await asyncio.wait_for(asked.wait(), 60)
+
+    assert gap.milliseconds >= 400
 
 
 @pytest.mark.parametrize(

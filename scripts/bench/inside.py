@@ -1,20 +1,16 @@
 """Measure the same answer in the real Open WebUI, through its own connection and the pipe.
 
-python scripts/bench/inside.py                two tables, in about two minutes
-python scripts/bench/inside.py --agents 50    what so many agents at once take instead
+python scripts/bench/inside.py    two tables, in about two minutes
 
 Open WebUI's own Responses connection and the pipe answer in turns, so that a busy
 machine slows both down: the ratio is the result. The CPU is that of the server's
 process, from the question until everything is saved; a tab reads along as the page does.
 The simulator writes a delta every two milliseconds. The wait for the first text is
 measured with short answers of its own.
-
-Each agent has a chat of its own, and calls a tool in six rounds before its answer.
 """
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -41,7 +37,7 @@ from bench.host import (
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, install_toolkit
+from hosts.setup.pipes import install_pipe
 
 NATIVE = f"native.{MODEL}"
 PIPE = f"bench.{MODEL}"
@@ -54,9 +50,6 @@ GOAL = 0.5
 GOAL_MS = 10.0
 """How much later the first text may come than through the native connection."""
 SHORT_DELTAS = 20
-AGENT_NAME = "gpt5_function_calling"
-AGENT_QUESTION = "sim:agent-steps,delay=20 get_weather"
-WARM_UP_AGENTS = 3
 TEXT_TIMEOUT = 60
 ANSWER_TIMEOUT = 600
 
@@ -70,23 +63,6 @@ class Answered:
     events: int
 
 
-@dataclass(frozen=True)
-class Crowd:
-    """What many agents at once took; `firsts` are milliseconds to the first text.
-
-    Memory is in kB and threads are the most beside those of an idle server. `load` is
-    that of the machine, before and after.
-    """
-
-    seconds: float
-    cpu: float
-    memory: float
-    threads: int
-    firsts: Sequence[float]
-    faults: Sequence[str]
-    load: tuple[float, float]
-
-
 Answers = Mapping[str, Sequence[Answered]]
 """The answers of each round, by their connection."""
 
@@ -98,12 +74,8 @@ def main() -> None:
         deltas=(4000, "in an answer"),
         rounds=(3, "of both"),
         firsts=(21, "rounds of short answers"),
-        agents=(0, "at once, instead of the two tables"),
     )
     with run_simulator() as address:
-        if options.agents:
-            print(crowd_lines(asyncio.run(measure_agents(address, options.agents))))
-            return
         long_answers, short_answers = asyncio.run(measure(address, options))
     print(cpu_result(long_answers, options.deltas), end="\n\n")
     print(first_text_result(short_answers))
@@ -134,99 +106,6 @@ async def _ask_in_turns(
         for model in order:
             answers[model].append(await answer(server, tab, model, deltas))
     return answers
-
-
-async def measure_agents(address: Address, count: int) -> Crowd:
-    """Let so many agents work at once, after a few that do not count."""
-    async with OpenWebUI() as server, Tab(server.admin) as tab:
-        await install_toolkit(server.admin)
-        await install_agent(server.admin, address)
-        await ask_agents(server, tab, WARM_UP_AGENTS)
-        return await ask_agents(server, tab, count)
-
-
-async def install_agent(admin: User, address: Address) -> None:
-    """Install the pipe with an agent; its tools are those of the tests' toolkit."""
-    valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key}
-    valves["MODEL_ID"] = f"{MODEL}, {AGENT_NAME}"
-    await install_pipe(admin, "bench", BUILT.read_text("utf-8"), valves)
-
-
-async def ask_agents(server: OpenWebUI, tab: Tab, count: int) -> Crowd:
-    """Ask all agents, one question after the other, and read their answers together."""
-    load_before = os.getloadavg()[0]
-    memory, threads = process_size(server.pid)
-    peak = asyncio.create_task(_watch_size(server.pid))
-    cpu_before = server_cpu(server.pid)
-    began = time.perf_counter()
-    asked = await asyncio.gather(*(_ask_agent(tab) for _ in range(count)))
-    seconds = time.perf_counter() - began
-    peak.cancel()
-    most_memory, most_threads = await peak
-    return Crowd(
-        seconds=seconds,
-        cpu=server_cpu(server.pid) - cpu_before,
-        memory=most_memory - memory,
-        threads=most_threads - threads,
-        firsts=[first for first, _ in asked],
-        faults=[fault for _, fault in asked if fault],
-        load=(load_before, os.getloadavg()[0]),
-    )
-
-
-async def _ask_agent(tab: Tab) -> tuple[float, str]:
-    """Ask one agent; return the milliseconds to its first text, and what was wrong."""
-    began = time.perf_counter()
-    body = {"tool_ids": ["toolkit"]}
-    turn = await tab.begin(f"bench.{AGENT_NAME}", AGENT_QUESTION, body=body)
-    await turn.until(_has_words_or_end, ANSWER_TIMEOUT)
-    first = time.perf_counter() - began
-    await asyncio.wait_for(turn.finished.wait(), ANSWER_TIMEOUT)
-    await tab.settle(turn, ANSWER_TIMEOUT)
-    is_whole = "This is what I have so far" in turn.text
-    fault = "" if is_whole and not turn.error else f"{turn.text!r}: {turn.error}"
-    return first * 1e3, fault
-
-
-def _has_words_or_end(turn: Turn) -> bool:
-    """Say whether the page shows something of the model: commentary, or the answer."""
-    return "One more step" in str(turn.events) or turn.finished.is_set()
-
-
-async def _watch_size(pid: int) -> tuple[float, int]:
-    """Return the largest size of a process until the task is cancelled."""
-    most_memory, most_threads = process_size(pid)
-    try:
-        while True:
-            await asyncio.sleep(0.1)
-            memory, threads = process_size(pid)
-            most_memory = max(most_memory, memory)
-            most_threads = max(most_threads, threads)
-    except asyncio.CancelledError:
-        return most_memory, most_threads
-
-
-def process_size(pid: int) -> tuple[float, int]:
-    """Return the memory of a process in kB, and its threads (proc_pid_status(5))."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    fields = dict(line.split(":", 1) for line in lines)
-    return int(fields["VmRSS"].split()[0]) * 1.024, int(fields["Threads"])
-
-
-def crowd_lines(crowd: Crowd) -> str:
-    """Return what the agents took, in all and each."""
-    count = len(crowd.firsts)
-    lines = [
-        f"{count} agents at once inside Open WebUI, {crowd.seconds:.1f} s "
-        f"(load of the machine {crowd.load[0]:.1f}, then {crowd.load[1]:.1f})",
-        f"  CPU         {crowd.cpu:.1f} s, {crowd.cpu / count:.2f} s an agent",
-        f"  memory      {crowd.memory / 1000:.0f} MB more at most, "
-        f"{crowd.memory / count:.0f} kB an agent",
-        f"  threads     {crowd.threads} more at most",
-        f"  first text  {median(crowd.firsts):.0f} ms, at most {max(crowd.firsts):.0f}",
-    ]
-    faults = sorted(set(crowd.faults)) or ["All answers were whole."]
-    return "\n".join([*lines, *faults])
 
 
 @asynccontextmanager
@@ -266,7 +145,7 @@ async def answer(server: OpenWebUI, tab: Tab, model: str, deltas: int) -> Answer
     cpu_before = server_cpu(server.pid)
     began = time.perf_counter()
     turn = await tab.begin(model, question, body=body)
-    await turn.until(_has_text_or_end, TEXT_TIMEOUT)
+    await turn.until(has_text_or_end, TEXT_TIMEOUT)
     first = time.perf_counter() - began
     await asyncio.wait_for(turn.finished.wait(), ANSWER_TIMEOUT)
     await tab.settle(turn)
@@ -275,7 +154,8 @@ async def answer(server: OpenWebUI, tab: Tab, model: str, deltas: int) -> Answer
     return Answered(cpu, first * 1e3, len(turn.events))
 
 
-def _has_text_or_end(turn: Turn) -> bool:
+def has_text_or_end(turn: Turn) -> bool:
+    """Say whether the page shows text of the answer, or its end."""
     return bool(turn.text) or turn.finished.is_set()
 
 

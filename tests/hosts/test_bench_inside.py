@@ -3,16 +3,9 @@
 import pytest
 
 from bench.cost import ask_both, plan, spent
+from bench.crowd import agents, ask_crowd, crowd_lines, install_agent, streams
 from bench.host import Address
-from bench.inside import (
-    NATIVE,
-    PIPE,
-    answer,
-    ask_agents,
-    both_connections,
-    crowd_lines,
-    install_agent,
-)
+from bench.inside import NATIVE, PIPE, answer, both_connections
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
@@ -47,15 +40,15 @@ async def test_agents_at_once_give_whole_answers(
     await install_agent(admin, Address(simulator.base_url, simulator.api_key))
     try:
         async with Tab(admin) as tab:
-            crowd = await ask_agents(server, tab, 3)
+            crowd = await ask_crowd([server], [tab], agents(), 3)
     finally:
         await admin.delete_function("bench")
 
     assert crowd.faults == []
-    assert len(simulator.requests) == 3 * 7
+    assert len(simulator.requests) == 3 * 7 + 1
     assert min(crowd.firsts) > 0
     assert crowd.cpu > 0
-    assert "3 agents at once" in crowd_lines(crowd)
+    assert "3 agents at once" in crowd_lines(crowd, "agents")
 
 
 @pytest.mark.asyncio
@@ -73,3 +66,22 @@ async def test_both_connections_have_the_same_chat(
     assert pipe[1].usage.cached > 0.95 * first.input > native[1].usage.cached
     output = [turn.usage.output for turn in native]
     assert [turn.usage.output for turn in pipe] == output
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("model", [NATIVE, PIPE])
+async def test_streams_at_once_give_whole_answers(
+    server: OpenWebUI, admin: User, simulator: Simulator, model: str
+) -> None:
+    """One more question is answered while they run, and the server stays well."""
+    address = Address(simulator.base_url, simulator.api_key)
+
+    async with both_connections(admin, address), Tab(admin) as tab:
+        crowd = await ask_crowd([server], [tab], streams(model, 60), 3)
+
+    assert crowd.faults == []
+    assert len(simulator.requests) == 3 + 1
+    assert crowd.running == 3
+    assert min(*crowd.firsts, crowd.late, crowd.gap.milliseconds) > 0
+    assert crowd.size.memory >= crowd.size.memory_before > 0
+    assert crowd.size.threads >= crowd.size.threads_before > 1

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -24,8 +23,7 @@ from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.tabs import Tab
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.servers.databases import lent_postgres, lent_redis
-from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
 from hosts.setup.pipes import (
     install_copy,
@@ -62,19 +60,13 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
     """Both, with a member who is signed in on either."""
     async with AsyncExitStack() as stack:
         azure = await stack.enter_async_context(Upstream(_token))
-        database = await stack.enter_async_context(lent_postgres())
-        redis = await stack.enter_async_context(lent_redis())
-        shared = {"DATABASE_URL": database, "REDIS_URL": redis}
-        # As two workers of one server have it; the sandbox keeps its workspaces there.
-        shared["DATA_DIR"] = stack.enter_context(TemporaryDirectory())
-        shared |= {"WEBSOCKET_MANAGER": "redis", "RAG_SYSTEM_CONTEXT": "true"}
-        shared |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true"}
-        shared |= {"IDENTITY_ENDPOINT": azure.base_url, "IDENTITY_HEADER": "proof"}
-        # Fifteen connections are too few for all answers at once on a busy machine.
-        shared["DATABASE_POOL_SIZE"] = "30"
-        # One after the other: the first makes the tables and the administrator.
-        left = await stack.enter_async_context(OpenWebUI(env=shared))
-        right = await stack.enter_async_context(OpenWebUI(env=shared))
+        variables = {
+            "RAG_SYSTEM_CONTEXT": "true",
+            "ENABLE_FORWARD_USER_INFO_HEADERS": "true",
+            "IDENTITY_ENDPOINT": azure.base_url,
+            "IDENTITY_HEADER": "proof",
+        }
+        left, right = await stack.enter_async_context(shared_servers(env=variables))
         email = f"{uuid4().hex}@example.com"
         member = await stack.enter_async_context(
             await left.admin.add_user(email, "member")
