@@ -12,11 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-<<<<<<< HEAD
-from bench import cost, inside, inventory, load, memory, stream
-=======
-from bench import crowd, inside, inventory, load, memory, stream
->>>>>>> streams40
+from bench import cost, crowd, inside, inventory, load, memory, stream
 from bench.all import BENCHES, Bench, run
 from bench.crowd import Crowd
 from bench.health import Gap, watched_health
