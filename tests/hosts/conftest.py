@@ -147,3 +147,13 @@ async def twin(admin: User) -> AsyncIterator[None]:
     await install_toolkit(admin, "twin")
     yield
     await admin.call("DELETE", "/api/v1/tools/id/twin/delete")
+
+
+@pytest_asyncio.fixture
+async def sub_agents(admin: User) -> AsyncIterator[None]:
+    """A server whose chats can delegate tasks."""
+    path = "/api/v1/configs/subagents"
+    before = await admin.call("GET", path)
+    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
+    yield
+    await admin.call("POST", path, before)

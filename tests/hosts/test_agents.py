@@ -356,16 +356,6 @@ async def test_older_mode_evades_neither_limits_nor_rules(
     assert "Sunny in" not in json.dumps(answered(simulator)[-1].body)
 
 
-@pytest_asyncio.fixture
-async def sub_agents(admin: User) -> Any:
-    """A server whose chats can delegate tasks."""
-    path = "/api/v1/configs/subagents"
-    before = await admin.call("GET", path)
-    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
-    yield
-    await admin.call("POST", path, before)
-
-
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("sub_agents")
 async def test_sub_agents_are_those_of_the_host(tab: Tab, simulator: Simulator) -> None:

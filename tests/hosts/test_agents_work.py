@@ -78,16 +78,6 @@ async def storm(admin: User) -> AsyncIterator[None]:
     await admin.call("DELETE", "/api/v1/tools/id/storm/delete")
 
 
-@pytest_asyncio.fixture
-async def sub_agents(admin: User) -> AsyncIterator[None]:
-    """A server whose chats can delegate tasks."""
-    path = "/api/v1/configs/subagents"
-    before = await admin.call("GET", path)
-    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
-    yield
-    await admin.call("POST", path, before)
-
-
 def metadata_of(lines: list[Json]) -> Json:
     """The figures of an answer, which come once."""
     [metadata] = [

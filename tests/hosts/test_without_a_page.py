@@ -100,16 +100,6 @@ async def test_automation_and_mention_are_answered(
     assert "and you?" in str(second["input"][-1])
 
 
-@pytest_asyncio.fixture
-async def sub_agents(admin: User) -> AsyncIterator[None]:
-    """A server whose chats can delegate tasks."""
-    path = "/api/v1/configs/subagents"
-    before = await admin.call("GET", path)
-    await admin.call("POST", path, {**before, "ENABLE_SUBAGENTS": True})
-    yield
-    await admin.call("POST", path, before)
-
-
 @pytest.mark.usefixtures("sub_agents")
 async def test_sub_agent_takes_longer_than_other_tools(
     tab: Tab, admin: User, simulator: Simulator
