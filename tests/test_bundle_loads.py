@@ -129,7 +129,8 @@ def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None
         said: dict[str, typing.Any] = json.loads(subprocess.check_output(command))
         return said
 
-    old, new = forms(pipelines_python()), forms(sys.executable)
+    old = forms(pipelines_python())
+    new = forms(sys.executable)
 
     assert old["versions"] == ["2.7.1", "3.9.5"]
     assert new["versions"] != old["versions"]

@@ -345,7 +345,8 @@ def test_everything_is_refused_at_once(tmp_path: Path) -> None:
 
     refused = refusals(tmp_path, files)
 
-    above, below = len(WORDS.splitlines()) + 2, len(REPLIES.splitlines()) + 2
+    above = len(WORDS.splitlines()) + 2
+    below = len(REPLIES.splitlines()) + 2
     assert [(module, line) for module, line, _ in refused] == [
         ("openai_responses.words", above),
         ("openai_responses.words", above),

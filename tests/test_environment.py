@@ -156,7 +156,8 @@ def test_the_demo_runs_on_the_host_alone() -> None:
 
 def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
     """Each is installed where the tests look for it, from a closure that is there."""
-    demo, tests = needs_of("demo.py", ["--check"]), needs_of("verify.py", [])
+    demo = needs_of("demo.py", ["--check"])
+    tests = needs_of("verify.py", [])
 
     hosts = [f"open-webui-{NEWEST}", f"open-webui-{OLDEST}", "pipelines"]
     made = [need for need in tests if isinstance(need, Environment)]

@@ -61,13 +61,15 @@ many = settings(max_examples=PROFILE.max_examples * 5)
 
 def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
     """What a run reports of a body, up to where it cannot be read."""
-    decoder, turn = EventStreamDecoder(), ResponseState()
+    decoder = EventStreamDecoder()
+    turn = ResponseState()
     told: list[RunEvent] = []
     with suppress(MalformedEvent):
         for blocks in [*map(decoder.feed, pieces), decoder.close()]:
             events = join_deltas([parse_event(block) for block in blocks])
             told += [one for event in events for one in turn.feed(event)]
-    usage, output = turn.usage, tuple(turn.output)
+    usage = turn.usage
+    output = tuple(turn.output)
     return [*told, RunDone(turn.ending or CUT, usage, usage, output)]
 
 
@@ -198,7 +200,8 @@ def _hostile_bodies() -> Iterator[tuple[str, bytes]]:
 
 
 def _hostile_events() -> Iterator[tuple[str, list[Json]]]:
-    whole, item = "x" * LARGE, wire.message_item("Hi")
+    whole = "x" * LARGE
+    item = wire.message_item("Hi")
     begun = wire.added(item)
     yield "one long delta", wire.whole_stream(wire.message(whole))
     yield "short deltas", wire.whole_stream(wire.message(*"x" * (LARGE // 120)))

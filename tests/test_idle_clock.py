@@ -14,7 +14,8 @@ from upstream.server import Upstream, silence
 
 pytestmark = pytest.mark.asyncio
 
-LONG, LIMIT = 0.3, 0.1
+LONG = 0.3
+LIMIT = 0.1
 """Seconds that a busy machine takes for something, and a shorter limit for it."""
 
 
@@ -78,7 +79,8 @@ async def test_limit_passes_when_nothing_happens() -> None:
 
 async def test_wakeup_from_a_thread_precedes_the_timeout() -> None:
     """The machine may let the loop see it long after both."""
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
     said = threading.Event()
 
     def tell() -> None:
@@ -105,7 +107,8 @@ def run_alone(work: Coroutine[Any, Any, None]) -> None:
 
 async def jump() -> None:
     """Wait for an hour, with another timer before its end."""
-    began, told = now(), list[str]()
+    began = now()
+    told = list[str]()
     asyncio.get_running_loop().call_later(1800, told.append, "half")
 
     await asyncio.sleep(3600)

@@ -37,7 +37,8 @@ Json = dict[str, Any]
 PAGE = (Path(__file__).resolve().parents[1] / "docs/reference/attacks.md").read_text()
 RUNNING = "none"
 """Stands in the table for what is there only while something runs."""
-FEW, MANY = 40, 160
+FEW = 40
+MANY = 160
 LONG = 9_000
 """Characters of each name, key and word that somebody sends."""
 GROWTH = 500

@@ -35,7 +35,8 @@ class _Steps:
 
 def steps_of(work: Callable[[], object]) -> int:
     """Return the steps of some work."""
-    steps, before = _Steps(), sys.gettrace()
+    steps = _Steps()
+    before = sys.gettrace()
     sys.settrace(steps.trace)
     try:
         work()

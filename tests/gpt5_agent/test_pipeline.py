@@ -412,7 +412,8 @@ async def test_unknown_caller_keys_are_reported_to_administrators(
     words = "context, Verbosity, store, servce_tier"
     pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
     task = {**METADATA, "task": "title_generation"}
-    admin, shown = {"role": "admin"}, list[bool]()
+    admin = {"role": "admin"}
+    shown = list[bool]()
     for metadata, user in [(METADATA, {}), (task, admin), *[(METADATA, admin)] * 2]:
         body = {
             "messages": question_messages("hello"),

@@ -167,7 +167,8 @@ async def test_instructions_and_file_texts_are_replayed(
     given = [instructions_of(request.body) for request in asked]
     assert given == ["Be brief.\nIt is Monday."] * 4
     last = asked[-1].body["input"]
-    news, turn_kinds = ["developer"], ["user", "assistant"]
+    news = ["developer"]
+    turn_kinds = ["user", "assistant"]
     spoken = [kind for kind in kinds(last) if kind != "reasoning"]
     assert spoken == [*news, *turn_kinds, *(news + turn_kinds) * 2, "user"]
     assert json.dumps(last).count("Wind the clock at noon.") == 4

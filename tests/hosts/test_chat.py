@@ -13,7 +13,8 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-NEW, OLD = "openai_responses.gpt-6.1-sol", "openai_responses.gpt-5.2-high"
+NEW = "openai_responses.gpt-6.1-sol"
+OLD = "openai_responses.gpt-5.2-high"
 SIGN = "[openai_responses:v2:"
 
 

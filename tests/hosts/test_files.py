@@ -56,7 +56,8 @@ def parts_of(body: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 def assert_prefix(simulator: Simulator) -> None:
     """Each request begins with the one before it and its answer."""
-    bodies, received = chat_bodies(simulator), outputs(simulator)
+    bodies = chat_bodies(simulator)
+    received = outputs(simulator)
     for before, output, after in zip(bodies, received, bodies[1:], strict=False):
         expected = [*before["input"], *(stripped(item) for item in output)]
         assert after["input"][: len(expected)] == expected

@@ -19,7 +19,8 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-MODEL, OTHER = "openai_responses.gpt-6.2-sol", "openai_responses.gpt-5.2"
+MODEL = "openai_responses.gpt-6.2-sol"
+OTHER = "openai_responses.gpt-5.2"
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas" / "hard.json"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 USERS = {"name": "users.list", "description": "Lists.", "parameters": CITY}

@@ -16,7 +16,8 @@ from hosts.setup.pipes import STUB, valves_changed
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("stub")]
 
-ONE, TWO = "stub.one", "stub.two"
+ONE = "stub.one"
+TWO = "stub.two"
 
 
 @pytest.mark.asyncio

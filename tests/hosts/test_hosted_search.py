@@ -54,7 +54,8 @@ def same(item: Json) -> Json:
 
 def assert_prefixes(simulator: Simulator) -> None:
     """Each request begins with the one before it and its answer."""
-    bodies, received = chat_bodies(simulator), outputs(simulator)
+    bodies = chat_bodies(simulator)
+    received = outputs(simulator)
     for before, output, after in zip(bodies, received, bodies[1:], strict=False):
         expected = [same(item) for item in [*before["input"], *output]]
         assert [same(item) for item in after["input"][: len(expected)]] == expected

@@ -19,7 +19,8 @@ from simulator import Simulator
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.1-sol"
-TURNS, ITEMS = 5, 100
+TURNS = 5
+ITEMS = 100
 PICTURES = 40
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"

@@ -113,7 +113,8 @@ async def test_rules_hold_for_who_somebody_is_now(
 
     What a deleted user has used stays counted, and names that nobody has are told.
     """
-    path, ids = "/api/v1/groups", {"user_ids": [member.id]}
+    path = "/api/v1/groups"
+    ids = {"user_ids": [member.id]}
     form = {"name": "students ", "description": "another group"}
     other = await admin.call("POST", f"{path}/create", form)
     await admin.call("POST", f"{path}/id/{other['id']}/users/add", ids)
@@ -158,7 +159,8 @@ async def test_rules_hold_for_who_somebody_is_now(
 @pytest.mark.asyncio
 async def test_two_processes_count_in_one_sqlite(tmp_path: Path) -> None:
     """Nothing is lost, and the table is there once."""
-    python, pipes = host_python(NEWEST), Path(__file__).parents[2] / "pipes"
+    python = host_python(NEWEST)
+    pipes = Path(__file__).parents[2] / "pipes"
     (tmp_path / "data").mkdir()
     command = [str(python), "-P", "-c", WRITER, str(pipes)]
     writers = [

@@ -116,7 +116,8 @@ def write_files(folder: Path, pipe_source: str) -> tuple[Path, Path]:
         new: (BUILT / f"{name}.py").read_text("utf-8")
         for name, new in SWITCH_IDS.items()
     }
-    functions, models = folder / "functions.json", folder / "models.json"
+    functions = folder / "functions.json"
+    models = folder / "models.json"
     functions.write_text(
         plugins_file({ID: pack(pipe_source, BUILT_PATH), **sources}), "utf-8"
     )

@@ -159,7 +159,8 @@ async def test_open_webui_runs_its_tools(
     turn = await tab.send(FUNCTION_CALLING, f"sim:{scenario} weather?", body=WITH_TOOLS)
 
     assert turn.error is None
-    bodies, received = chat_bodies(simulator), outputs(simulator)
+    bodies = chat_bodies(simulator)
+    received = outputs(simulator)
     assert len(bodies) >= 2
     for before, output, after in zip(bodies, received, bodies[1:], strict=False):
         expected = [*before["input"], *(stripped(item) for item in output)]

@@ -168,7 +168,8 @@ async def test_a_picture_of_a_tool_is_kept(tab: Tab, simulator: Simulator) -> No
     assert "Tell user to review it now." in json.dumps(told)
 
 
-CSV, PDF = b"city,rain\nBern,3\n", b"%PDF-1.4\n\x00\xff%%EOF\n"
+CSV = b"city,rain\nBern,3\n"
+PDF = b"%PDF-1.4\n\x00\xff%%EOF\n"
 XLSX = b"PK\x03\x04" + bytes(range(256))
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 READING = """
@@ -320,7 +321,8 @@ async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
     """Each task waits for the other one's request; steps stand below their round."""
     code = json.dumps({"code": "print('example')"})
     task = {"task": f"python_execute {code}"}
-    usual, simulator.default_scenario = simulator.default_scenario, "tool,together=2"
+    usual = simulator.default_scenario
+    simulator.default_scenario = "tool,together=2"
     try:
         async with agent_valves_changed(agents, DELEGATION=True):
             turn = await used(tab, "delegate", task, "parallel delegate")

@@ -33,7 +33,8 @@ pytestmark = [
 ]
 
 PIPE = "recovering"
-MODEL, OTHER = f"{PIPE}.gpt-6.2-sol", f"{PIPE}.gpt-5.2"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+OTHER = f"{PIPE}.gpt-5.2"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 USED: Json = {"tool_ids": ["toolkit"]}
 CALLED: Json = {**USED, "tool_choice": WEATHER}
@@ -87,7 +88,8 @@ def asked(simulator: Simulator, since: int = 0) -> list[int | None]:
 
 def assert_goes_on(simulator: Simulator, since: int) -> None:
     """From there on each request is the last one and what that received."""
-    bodies, received = chat_bodies(simulator)[since:], outputs(simulator)[since:]
+    bodies = chat_bodies(simulator)[since:]
+    received = outputs(simulator)[since:]
     for before, output, after in zip(bodies, received, bodies[1:], strict=False):
         expected = [*before["input"], *map(stripped, output)]
         assert after["input"][: len(expected)] == expected
@@ -97,7 +99,8 @@ class Chat:
     """One chat of a tab, whose turns are checked as they come."""
 
     def __init__(self, tab: Tab, simulator: Simulator) -> None:
-        self.tab, self.simulator = tab, simulator
+        self.tab = tab
+        self.simulator = simulator
         self.turns: list[Turn] = []
 
     async def ask(self, text: str, model: str = MODEL, **more: Any) -> Turn:
@@ -272,7 +275,8 @@ async def test_refusal_in_a_temporary_chat_is_remembered(
     said: list[Json] = []
     paid = []
     for number in range(4):
-        since, text = len(answered(simulator)), f"sim:short Number {number}"
+        since = len(answered(simulator))
+        text = f"sim:short Number {number}"
         asking: Json = {"text": text, "body": USED}
         if number == 0:
             asking = {"text": "sim:tool The weather?", "body": CALLED}

@@ -25,7 +25,8 @@ async def test_reasoning_survives_the_rounds_and_the_turn(
     second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
 
     assert first.error is second.error is None
-    bodies, received = chat_bodies(simulator), outputs(simulator)
+    bodies = chat_bodies(simulator)
+    received = outputs(simulator)
     assert len(bodies) >= 3
     for before, output, after in zip(bodies, received, bodies[1:], strict=False):
         expected = [*before["input"], *(stripped(item) for item in output)]

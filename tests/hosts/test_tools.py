@@ -50,7 +50,8 @@ async def test_the_pipe_runs_the_tools_and_keeps_the_prefix(
     second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED)
 
     assert first.error is second.error is None
-    bodies, received = chat_bodies(simulator), outputs(simulator)
+    bodies = chat_bodies(simulator)
+    received = outputs(simulator)
     assert len(bodies) >= 3
     for before, output, after in zip(bodies, received, bodies[1:], strict=False):
         expected = [*before["input"], *(stripped(item) for item in output)]
@@ -64,7 +65,8 @@ async def test_hung_tools_of_one_user_leave_the_others_theirs(
     tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """The user whose tools hang is told, others do not notice."""
-    hold, hangs = server.home / "data" / "hold", named("blocking_weather")
+    hold = server.home / "data" / "hold"
+    hangs = named("blocking_weather")
     hold.touch()
     try:
         async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.5"):

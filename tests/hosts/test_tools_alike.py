@@ -150,7 +150,8 @@ def _plain_item(item: Json) -> Json:
 async def test_only_the_words_of_an_exception_differ(tab: Tab, toolkit: None) -> None:
     """Open WebUI shows them to everybody; they may quote what nobody should see."""
     use = Use("broken_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
-    ours, theirs = await used(tab, OURS, use), await used(tab, THEIRS, use)
+    ours = await used(tab, OURS, use)
+    theirs = await used(tab, THEIRS, use)
 
     one, other = [(await plain(tab, turn))["output"] for turn in (ours, theirs)]
     assert ("canary" in str(other), "canary" in str(one)) == (True, False)

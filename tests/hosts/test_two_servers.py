@@ -147,7 +147,8 @@ async def test_each_server_learns_for_itself(
 
     asked = answered(simulator)
     refused = [r.status for r in asked].index(200)
-    learns, knows = [400] * refused + [200], [200]
+    learns = [400] * refused + [200]
+    knows = [200]
     assert refused > 0
     assert [r.status for r in asked] == [*learns, *learns, *knows, *knows]
     assert kinds(asked[-1].body["input"]).count("reasoning") == 3

@@ -18,7 +18,8 @@ from simulator import Simulator
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
 PIPE = "openai_responses"
-MODEL, OTHER = f"{PIPE}.gpt-6.2-sol", f"{PIPE}.gpt-5.2"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+OTHER = f"{PIPE}.gpt-5.2"
 SLOW = {"type": "function", "function": {"name": "slow_weather"}}
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 USED = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
@@ -261,7 +262,8 @@ async def moved_to_another_model_and_back(scene: Scene) -> str:
 
 async def compacted(scene: Scene) -> str:
     """The host put a summary in the place of the oldest turns."""
-    admin, chat_id = scene.admin, None
+    admin = scene.admin
+    chat_id = None
     before = await admin.call("GET", "/api/v1/chats/config")
     for text in ("one", "two", "three"):
         turn = await scene.tab.send(

@@ -23,7 +23,8 @@ from simulator.accounts import CANARY_KEY
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
 PIPE = "wishes"
-CHAT, AUTO = f"{PIPE}.gpt-5.2", f"{PIPE}.gpt-5-auto"
+CHAT = f"{PIPE}.gpt-5.2"
+AUTO = f"{PIPE}.gpt-5-auto"
 PRO = "gpt-6.1-sol-pro-high"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 LIMITED_KEY = "sk-simulator-limited"
@@ -155,8 +156,10 @@ async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
     limited = {"API_KEY": LIMITED_KEY, "MODEL_ID": "auto, gpt-6.1-sol"}
     async with valves_changed(admin, PIPE, **limited):
         async with asyncio.timeout(120):
-            while "gpt-5.4" not in (names := await listed_by(admin)):  # noqa: ASYNC110
+            names = await listed_by(admin)
+            while "gpt-5.4" not in names:
                 await asyncio.sleep(0.05)  # the server is asked in the background
+                names = await listed_by(admin)
         turn = await admins_tab.send(f"{PIPE}.gpt-6.1-sol", "sim:short")
 
     assert [name for name in names if name.startswith("gpt-6")] == ["gpt-6.1-sol"]
@@ -283,7 +286,8 @@ async def test_the_cost_is_stored_where_it_is_shown(
         turn = await tab.send(CHAT, "sim:short")
     plain = await tab.send(CHAT, "sim:short")
 
-    stored, without = await tab.message(turn), await tab.message(plain)
+    stored = await tab.message(turn)
+    without = await tab.message(plain)
     assert stored["usage"]["cost"] > 0
     assert "$" in stored["statusHistory"][-1]["description"]
     assert "cost" not in without["usage"]

@@ -121,7 +121,8 @@ async def test_switches_of_the_composer_are_drawn_and_work(
 
 
 SIGN = "openai_responses:"
-REMARK, ANSWER = "Let me look at that.", "Done: it is 42."
+REMARK = "Let me look at that."
+ANSWER = "Done: it is 42."
 
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])

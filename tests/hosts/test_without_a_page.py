@@ -37,8 +37,10 @@ async def features(admin: User) -> AsyncIterator[None]:
 async def value_at_last(look: Callable[[], Awaitable[Any]]) -> Any:
     """What is there at last; no event tells it without a page."""
     async with asyncio.timeout(PATIENCE):
-        while not (value := await look()):  # noqa: ASYNC110
+        value = await look()
+        while not value:
             await asyncio.sleep(0.05)
+            value = await look()
     return value
 
 

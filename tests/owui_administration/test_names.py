@@ -38,7 +38,8 @@ async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
 
 def ruled(endpoints: str = "", *rules: Any) -> Filter:
     """A filter with these settings."""
-    made, text = Filter(), json.dumps(rules) if rules else ""
+    made = Filter()
+    text = json.dumps(rules) if rules else ""
     made.valves = made.Valves(USER_LIMITS_JSON=text, ENDPOINTS_JSON=endpoints)
     return made
 

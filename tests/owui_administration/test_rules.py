@@ -68,7 +68,8 @@ def test_unreadable_rule_blocks_everybody(text: str) -> None:
 
 def test_all_rules_hold_that_name_somebody() -> None:
     """By id or address, by group, by role, or nobody named."""
-    every, ann = LimitRule(), LimitRule(user="Ann@Example.com")
+    every = LimitRule()
+    ann = LimitRule(user="Ann@Example.com")
     staff = LimitRule(group="staff", role="user")
     rules = [every, ann, staff, LimitRule(user="ben"), LimitRule(role="admin")]
     names = {"u-1", "ann@example.com"}

@@ -77,7 +77,8 @@ def ask_nothing(_: Any) -> Any:
 
 async def test_nothing_is_imported_or_measured_where_it_is_off() -> None:
     """The events are not even looked at."""
-    events, one = run_of(DONE), await account()
+    events = run_of(DONE)
+    one = await account()
 
     assert one.observe_run(events, *RUN, ask_nothing) is events
     assert await one.observe_tool("a", asyncio.sleep(0, "b"), ask_nothing) == "b"
@@ -129,7 +130,8 @@ async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
 
 async def test_azure_is_named_as_the_conventions_want_it(memory: Memory) -> None:
     """By the address."""
-    address, one = "a.openai.azure.com", await account()
+    address = "a.openai.azure.com"
+    one = await account()
     events = one.observe_run(run_of(DONE), "gpt-5.2", address, event_words)
     assert [event async for event in events] == [DONE]
 
@@ -184,7 +186,8 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
 
 async def test_names_can_be_exported(memory: Memory) -> None:
     """Half a character would end the export of what waits with it."""
-    one, half = await account(), "gpt\ud83d" * 50
+    one = await account()
+    half = "gpt\ud83d" * 50
     end = EventWords("end", "completed", None, half)
     events = one.observe_run(run_of(DONE), half, "api.openai.com", lambda _: end)
     assert [event async for event in events] == [DONE]
@@ -273,7 +276,8 @@ async def test_stopped_answer_has_what_it_used(memory: Memory) -> None:
 
 async def test_failed_or_stopped_tool_names_its_type_only(memory: Memory) -> None:
     """The type of what happened, never its text."""
-    one, begun = await account(), asyncio.Event()
+    one = await account()
+    begun = asyncio.Event()
 
     async def failing() -> ToolResult:
         return ToolResult("Error: canary", failed=True)

@@ -13,7 +13,8 @@ from owui_chat.citations import Citations, source_keys
 from owui_chat.events import CitedEvent, SourceCited
 from runs.sample import message, output, run_of
 
-A, B = "https://a.example/x", "https://b.example/y?z=1"
+A = "https://a.example/x"
+B = "https://b.example/y?z=1"
 
 
 def link(url: str, label: str = "") -> str:

@@ -155,7 +155,8 @@ def test_past_code_is_always_alike_and_bounded(
     host_functions: HostFunctions, item: Item
 ) -> None:
     """Byte for byte, with ids that the API takes."""
-    first, again = past(host_functions, item), past(host_functions, item)
+    first = past(host_functions, item)
+    again = past(host_functions, item)
 
     assert json.dumps(first) == json.dumps(again)
     call, output, *_ = [one for one in first if "call_id" in one]

@@ -237,7 +237,8 @@ class SavedChat:
 
     def ask(self, question: Question, number: int) -> tuple[str, list[Item]]:
         """What is sent for a question: the instructions, the input."""
-        asked, answer = f"q{number}", f"a{number}"
+        asked = f"q{number}"
+        answer = f"a{number}"
         row = {"role": "user", "content": question.words, "parentId": self.parent}
         self.messages[asked] = row
         self.parent = asked

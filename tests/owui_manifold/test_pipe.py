@@ -617,7 +617,8 @@ async def test_leaving_early_cancels_the_tool(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Within a second."""
-    began, left = asyncio.Event(), asyncio.Event()
+    began = asyncio.Event()
+    left = asyncio.Event()
 
     async def endless(city: str) -> str:
         began.set()

@@ -139,7 +139,8 @@ async def test_a_run_without_an_answer_says_why(
 ) -> None:
     """Also where the server calls tools although it may not."""
     pipe.valves = valves_for(sim, MAX_FUNCTION_CALL_LOOPS=1)
-    body, tools = chat(f"sim:{scenario}", tools=[TOOL]), {"get_weather": RAIN}
+    body = chat(f"sim:{scenario}", tools=[TOOL])
+    tools = {"get_weather": RAIN}
 
     native = await chunks_of(pipe, body, **NATIVE, __tools__=tools)
     result = await result_of(pipe, body, **NATIVE, __tools__=tools)

@@ -88,7 +88,8 @@ async def test_last_line_shows_time_and_tokens(pipe: Pipe) -> None:
     pipe.valves = pipe.valves.model_copy(update={"SHOW_COST": True})
     priced = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
-    [line], [dear_line] = closings(plain), closings(priced)
+    [line] = closings(plain)
+    [dear_line] = closings(priced)
     assert "tokens" in line
     assert "$" not in line
     assert "$" in dear_line

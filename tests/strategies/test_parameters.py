@@ -50,7 +50,8 @@ def test_each_parameter_is_read_from_json(
 ) -> None:
     """Numbers are moved into their range; the others have their defaults (R5)."""
     settings = StrategySettings.model_validate({name: value})
-    given, default = settings.parameters(), StrategySettings().parameters()
+    given = settings.parameters()
+    default = StrategySettings().parameters()
 
     for field in fields(StrategyParameters):
         expected = read if field.name == name else getattr(default, field.name)

@@ -174,7 +174,8 @@ def test_citations_keep_their_words() -> None:
     assert isinstance(ended, RunDone)
     [part] = ended.output[-1]["content"]
     [annotation] = part["annotations"]
-    start, end = annotation["start_index"], annotation["end_index"]
+    start = annotation["start_index"]
+    end = annotation["end_index"]
     assert part["text"][start:end] == "rains."
 
 

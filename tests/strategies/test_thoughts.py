@@ -12,7 +12,8 @@ from runs.sample import Page, call, message, reasoning, refusal, run_of
 from strategies.thoughts import ThoughtFilter, read_answer_text
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
-SHOWN, HIDDEN = True, False
+SHOWN = True
+HIDDEN = False
 
 
 def shown(
@@ -60,7 +61,8 @@ def text_in(item: Item) -> str:
 
 def plain(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """What a plain client reads, one kind of text after another."""
-    view, read = ChunkRenderer("c", 1, "m"), list[tuple[str, str]]()
+    view = ChunkRenderer("c", 1, "m")
+    read = list[tuple[str, str]]()
     for chunk in (chunk for event in events for chunk in view.render(event)):
         for choice in chunk["choices"]:
             for kind in ("content", "reasoning_content"):
@@ -77,7 +79,8 @@ def plain(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
 
 ANSWER = ("message", "It rains.")
 CALL = ("function_call", "")
-FIRST, WEATHER = message("1", "I look it up."), call("1")
+FIRST = message("1", "I look it up.")
+WEATHER = call("1")
 SAID = message("2", "It rains.")
 
 

@@ -72,7 +72,8 @@ class Crew:
 
 def test_task_is_a_run_of_its_own() -> None:
     """With its own context and tools; its answer is the output, its cost is counted."""
-    tool, other = WeatherTool(), WeatherTool("get_news")
+    tool = WeatherTool()
+    other = WeatherTool("get_news")
     task = {"task": "north", "tools": ["get_weather"], "rounds": 2}
     answers = [[calls("get_weather", 1)], [message("1", "It rains.")]]
     crew = Crew(delegating(task), [SAID], north=answers)
@@ -187,7 +188,8 @@ def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
 
     assert tool.called == []
     assert answered(events) == ["No tokens left."]
-    task, agent = crew.providers["north"], crew.main
+    task = crew.providers["north"]
+    agent = crew.main
     assert [names for _, names in task.asked] == [["get_weather"], []]
     assert agent.asked[-1][1] == []
     assert ending_of(events).kind == "completed"

@@ -586,7 +586,8 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     emits: bool, host_functions: HostFunctions
 ) -> None:
     """The question stands alone; nothing of it is ever sent to the model."""
-    tool, free = WeatherTool("ask_weather"), WeatherTool("free_weather")
+    tool = WeatherTool("ask_weather")
+    free = WeatherTool("free_weather")
     answer = looking(1, "free_weather", "ask_weather", "host_weather")
     chat = asking(
         host_functions, answer, [SAID], [SAID], tools=[tool, free], emits_thoughts=emits

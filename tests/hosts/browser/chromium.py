@@ -32,7 +32,8 @@ class ChromiumMissingError(RuntimeError):
 def find_chromium() -> str:
     """Where the browser is: the environment's CHROMIUM, or a usual name on PATH."""
     for name in (os.environ.get("CHROMIUM", ""), *NAMES):
-        if program := shutil.which(name):
+        program = shutil.which(name)
+        if program:
             require_mark("browser")
             return program
     raise ChromiumMissingError(MISSING)

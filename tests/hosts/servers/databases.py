@@ -33,8 +33,9 @@ class DatabaseMissingError(RuntimeError):
 @asynccontextmanager
 async def lent_postgres() -> AsyncIterator[str]:
     """Lend the address of an empty database: that of DATABASE_URL, or a new one."""
-    if given := os.environ.get("DATABASE_URL"):
-        yield given
+    address = os.environ.get("DATABASE_URL")
+    if address:
+        yield address
         return
     initdb, postgres, is_ready = map(_program, ("initdb", "postgres", "pg_isready"))
     with _directory() as home:
@@ -76,7 +77,8 @@ def _program(name: str) -> str:
 def _directory() -> Iterator[Path]:
     """Lend a directory that whoever runs the databases may write to."""
     with tempfile.TemporaryDirectory(prefix="databases-") as made:
-        if person := _person():
+        person = _person()
+        if person:
             os.chown(made, person["user"], person["group"])
         yield Path(made)
 

@@ -245,7 +245,8 @@ def reading(
     connections: Connections, sim: Simulator
 ) -> tuple[asyncio.Task[list[RunEvent]], asyncio.Event]:
     """Return a task that waits for a model, and what tells that a text has begun."""
-    has_begun, request = asyncio.Event(), background("sim:chat,halt=60")
+    has_begun = asyncio.Event()
+    request = background("sim:chat,halt=60")
 
     async def read() -> list[RunEvent]:
         events = []
@@ -415,9 +416,8 @@ async def test_server_that_never_returns_cuts_the_answer(
 
 async def test_a_stream_that_cannot_be_read(connections: Connections) -> None:
     """What is no event is asked for again, and once more as a whole."""
-    good, rest = _transcript("background-drop.sse"), _transcript(
-        "resumed/background-drop.sse"
-    )
+    good = _transcript("background-drop.sse")
+    rest = _transcript("resumed/background-drop.sse")
     garbled = streaming(b"data: {nonsense}\n\n")
     async with Upstream(in_turn(breaking(good), garbled, garbled)) as upstream:
         request = background("Hi")

@@ -495,7 +495,8 @@ def test_items_that_share_an_index_are_told_apart_by_id() -> None:
 
 def test_event_without_an_id_belongs_to_the_last_item_of_its_index() -> None:
     """Of what an event can be about, the last item of the index is meant."""
-    thought, answer = wire.reasoning_text("hm"), wire.message("Hi")
+    thought = wire.reasoning_text("hm")
+    answer = wire.message("Hi")
     events = [without_ids(event) for event in (*thought[:2], *answer[:3])]
     assert log(*events) == [
         "0 started reasoning",
@@ -540,7 +541,8 @@ def without_ids(event: wire.Event) -> wire.Event:
 
 def test_snapshot_of_many_unknown_items_is_matched_in_linear_time() -> None:
     """Items of other ids than streamed are the streamed ones, in order."""
-    turn, many = ResponseState(), 20_000
+    turn = ResponseState()
+    many = 20_000
     for at in range(many):
         turn.feed(ItemDone(0, wire.call_item("look", "{}", at=at)))
     again = [
@@ -556,7 +558,8 @@ def test_snapshot_of_many_unknown_items_is_matched_in_linear_time() -> None:
 def test_output_in_the_order_of_the_api() -> None:
     """Items that end out of order stay in the order in which they began."""
     turn = ResponseState()
-    (first, *one), (second, *two) = wire.message("a", at=0), wire.message("b", at=1)
+    first, *one = wire.message("a", at=0)
+    second, *two = wire.message("b", at=1)
     reported(turn, first, second, *two, *one)
     assert [item["id"] for item in turn.output] == ["msg_0", "msg_1"]
 
@@ -603,7 +606,8 @@ def test_events_after_the_end(last: wire.Event) -> None:
     """What follows the end of the response changes nothing, not even its ending."""
     turn = ResponseState()
     reported(turn, *wire.message("Hello"), last)
-    ending, usage = turn.ending, turn.usage
+    ending = turn.ending
+    usage = turn.usage
     late = [*wire.message("More", at=1), wire.completed(), wire.error_nested("late")]
     assert reported(turn, *late) == []
     assert (turn.ending, turn.usage, len(turn.output)) == (ending, usage, 1)
@@ -654,7 +658,8 @@ def test_notice_in_the_second_event() -> None:
 @pytest.mark.parametrize("error", [wire.error_flat("odd"), wire.error_nested("odd")])
 def test_error_event_is_a_refusal(error: wire.Event) -> None:
     """As the only event as well as after others; it is an ending, too."""
-    turn, later = ResponseState(), ResponseState()
+    turn = ResponseState()
+    later = ResponseState()
     reported(turn, error)
     reported(later, wire.created(), error)
     assert turn.refusal
@@ -682,7 +687,8 @@ STREAM = wire.whole_stream(
 
 def test_json_answer_is_the_last_snapshot() -> None:
     """An answer that was not streamed gives the same items and the same texts."""
-    streamed, whole = ResponseState(), ResponseState()
+    streamed = ResponseState()
+    whole = ResponseState()
     from_stream = joined(reported(streamed, *STREAM))
     from_json = reported(whole, STREAM[-1])
     assert whole.output == streamed.output

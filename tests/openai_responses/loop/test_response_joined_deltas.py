@@ -63,7 +63,8 @@ _EVENTS = st.lists(
 @given(events=_EVENTS)
 def test_joined_deltas_report_the_same_events(events: list[StreamEvent]) -> None:
     """A turn means the same whether its deltas were joined before it or after it."""
-    before, after = ResponseState(), ResponseState()
+    before = ResponseState()
+    after = ResponseState()
 
     early = [told for event in join_deltas(events) for told in before.feed(event)]
     late = [told for event in events for told in after.feed(event)]

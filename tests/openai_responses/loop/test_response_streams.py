@@ -46,7 +46,8 @@ class Replayed:
 
 def replay(chunks: Iterable[bytes]) -> Replayed:
     """Feed the chunks of a body to a decoder and a turn, as a run does."""
-    decoder, turn = EventStreamDecoder(joins_deltas=True), ResponseState()
+    decoder = EventStreamDecoder(joins_deltas=True)
+    turn = ResponseState()
     events: list[RunEvent] = []
     broken = False
     try:
@@ -209,7 +210,8 @@ def test_transcript_has_its_expected_ending(name: str) -> None:
 def test_a_resumed_stream() -> None:
     """A stream that broke, and the rest of it, come to what a whole one comes to."""
     name = "background-drop.sse"
-    turn, events = ResponseState(), list[RunEvent]()
+    turn = ResponseState()
+    events = list[RunEvent]()
     for path in (FOLDER / name, FOLDER / "resumed" / name):
         for event in EventStreamDecoder().feed(path.read_bytes()):
             events += turn.feed(parse_event(event))
@@ -233,7 +235,8 @@ def test_dress_of_a_stream(name: str) -> None:
 
 def test_removed_items_and_cache_misses_are_in_the_trace() -> None:
     """gpt-6.2-sol, whose effort at request level changed in the middle of a chat."""
-    decoder, state = EventStreamDecoder(), ResponseState()
+    decoder = EventStreamDecoder()
+    state = ResponseState()
     for event in decoder.feed((FOLDER / "cache-miss.sse").read_bytes()):
         state.feed(parse_event(event))
     assert state.trace.removed == {"prefix_mismatch": 1}

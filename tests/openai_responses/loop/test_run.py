@@ -245,7 +245,8 @@ async def test_cut_stream_keeps_what_arrived(
     connections: Connections, answer: Any
 ) -> None:
     """What arrived is kept, whether the stream just ends or the connection breaks."""
-    first, second = wire.reasoning(["Hm"], at=0), wire.message("Hello", at=1)[:3]
+    first = wire.reasoning(["Hm"], at=0)
+    second = wire.message("Hello", at=1)[:3]
     text = wire.on_the_wire(*first, *second)
     events = await report_of(connections, answer(text))
     assert log_of(events)[-3:] == [

@@ -213,7 +213,8 @@ async def test_several_questions_beside_a_call(
         return
     asked = received(sim, 0)
     no = NO.replace("clocks_now", "clocks_zones")
-    yes, refused = request_in(asked), request_in(asked, 1)
+    yes = request_in(asked)
+    refused = request_in(asked, 1)
     sent = inputs(sim)[1][len(inputs(sim)[0]) + len(asked) :]
     assert sent[:2] == [answer_to(yes), answer_to(refused, no)]
     assert [item["type"] for item in sent[2:]] == ["function_call_output"]
@@ -229,7 +230,8 @@ async def test_answered_approval_is_replayed_as_a_call(
     events = await events_of(connections, sim, request, toolset)
 
     first, second, third, fourth = inputs(sim)
-    asked, again = received(sim, 0), received(sim, 1)
+    asked = received(sim, 0)
+    again = received(sim, 1)
     assert second == [*first, *asked, answer_to(request_in(asked), NO)]
     told = [item for item in asked if item != request_in(asked)]
     refused = refused_pair(request_in(asked), NO)

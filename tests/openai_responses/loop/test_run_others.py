@@ -51,7 +51,8 @@ def server_of(name: str, size: int | None = None) -> Answerer:
     rounds = [(FOLDER / f"{name}.{number}.sse").read_bytes() for number in (1, 2)]
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        body, stream = rounds.pop(0), await started(request)
+        body = rounds.pop(0)
+        stream = await started(request)
         step = size or len(body)
         for place in range(0, len(body), step):
             await stream.write(body[place : place + step])
@@ -83,7 +84,8 @@ def grown(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
 
 def assert_is_sound(events: list[RunEvent]) -> None:
     """Items begin once, end once, stand at their places, and were shown as they are."""
-    output, texts = end_of(events).output, grown(events)
+    output = end_of(events).output
+    texts = grown(events)
     begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
     assert max(Counter(begun).values()) == 1
     for event in events:
@@ -147,7 +149,8 @@ async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
 @pytest.mark.parametrize("name", NAMES)
 async def test_texts_are_shown_when_they_come(name: str) -> None:
     """Not at the end of the answer: each delta is an event of the same text."""
-    wire, state = (FOLDER / f"{name}.2.sse").read_bytes(), ResponseState()
+    wire = (FOLDER / f"{name}.2.sse").read_bytes()
+    state = ResponseState()
     decoder = EventStreamDecoder()
     read = [parse_event(e) for e in [*decoder.feed(wire), *decoder.close()]]
 

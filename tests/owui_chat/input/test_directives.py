@@ -20,7 +20,8 @@ def input_message(text: str, role: str = "user") -> UserMessage:
     return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
-QUESTION, OLD = input_message("Why does it rain?"), AssistantText("Because.")
+QUESTION = input_message("Why does it rain?")
+OLD = AssistantText("Because.")
 CARD: list[ChatPart] = [ToolCall("call_1", "look", "{}"), ToolMessage("call_1", "rain")]
 
 
@@ -84,7 +85,8 @@ def test_user_message_is_not_taken_as_directive(chat: list[ChatPart]) -> None:
 
 def test_table_is_unambiguous() -> None:
     """No language says the same for both, and every digest has its length."""
-    detailed, concise = DETAILED.split(), CONCISE.split()
+    detailed = DETAILED.split()
+    concise = CONCISE.split()
 
     assert len(detailed) > 50
     assert len(concise) > 50

@@ -608,7 +608,8 @@ def test_answer_of_each_earlier_writer_is_replayed(
 ) -> None:
     """Its text and its reasoning; what only people should see does not reach it."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
-    thought, tools = {ids[2]: reasoning("1")}, {ids[0]: call("1"), ids[1]: result}
+    thought = {ids[2]: reasoning("1")}
+    tools = {ids[0]: call("1"), ids[1]: result}
     chat: list[ChatPart] = [asked("Weather?"), AssistantText(text)]
 
     found = built(chat, earlier_chat(**thought, **tools))

@@ -140,7 +140,8 @@ def test_text_of_nothing_is_empty() -> None:
 
 def test_calls_that_were_answered_are_nobodys_to_run() -> None:
     """The answer ends as one without calls; one left open is the caller's."""
-    done, half = run_with_tools()[-1], run_with_tools(output("1"))[-1]
+    done = run_with_tools()[-1]
+    half = run_with_tools(output("1"))[-1]
     assert isinstance(done, RunDone)
     assert isinstance(half, RunDone)
 

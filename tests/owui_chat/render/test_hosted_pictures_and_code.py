@@ -89,7 +89,8 @@ def test_second_picture_stands_beside_the_first() -> None:
     first = ItemDone(0, DRAWN, {"files": [FILE]})
     second = ItemDone(1, DRAWN, {"files": [OTHER]})
     sketch = PartialImage(1, "BBBB", "png")
-    start, again = ItemAdded(0, DRAWN), ItemAdded(1, DRAWN)
+    start = ItemAdded(0, DRAWN)
+    again = ItemAdded(1, DRAWN)
 
     chunks = shown([start, first, again, sketch, second])
 

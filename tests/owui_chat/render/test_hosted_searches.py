@@ -12,7 +12,8 @@ from openai_responses.transport.stream import AnnotationAdded, ItemDone
 from runs.sample import Page, message, run_of, run_of_transcript, search
 
 Json = dict[str, Any]
-A, B = "https://a.example", "https://b.example"
+A = "https://a.example"
+B = "https://b.example"
 
 
 def shown(events: list[RunEvent]) -> tuple[list[Json], list[Item]]:

@@ -46,7 +46,8 @@ ANNOTATED = ("annotations.sse", "file-search.sse")
 each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
 OUTPUT = "function_call_output"
 LINE = format_marker("items", "A" * 26)
-ONE, TWO = Usage(10, 5, 15, 2, 1, 3), Usage(30, 7, 37, 4, 2, 5)
+ONE = Usage(10, 5, 15, 2, 1, 3)
+TWO = Usage(30, 7, 37, 4, 2, 5)
 
 
 def natives(chunks: list[Json]) -> list[Json]:
@@ -173,7 +174,8 @@ def ended_on_the_page(chunks: list[Json]) -> Iterator[tuple[str, Item]]:
     texts: dict[int, str] = {}
     ended = set[int]()
     for chunk in chunks:
-        place, item = chunk.get("output_index", -1), chunk.get("item", {})
+        place = chunk.get("output_index", -1)
+        item = chunk.get("item", {})
         if chunk.get("type") == "response.output_text.delta":
             texts[place] += chunk["delta"]
         if item.get("type") not in ("message", COMMENTARY_TYPE):
@@ -327,7 +329,8 @@ def test_unknown_item_is_not_shown() -> None:
 def test_item_that_was_never_announced_is_not_shown() -> None:
     """A run announces every item; a view that missed it cannot place it."""
     view = Page(lambda: 0.0)
-    grew, ended = TextDelta(3, "text", 0, "Rain."), ItemDone(3, message("1", "Rain."))
+    grew = TextDelta(3, "text", 0, "Rain.")
+    ended = ItemDone(3, message("1", "Rain."))
 
     assert [
         *view.render(grew),

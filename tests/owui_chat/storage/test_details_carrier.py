@@ -239,7 +239,8 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
     details = write_details("1", pairs, ORIGIN, {}, SIGN)
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    kept, changed = sent([said]), sent([{**said, "content": "Snow."}])
+    kept = sent([said])
+    changed = sent([{**said, "content": "Snow."}])
 
     assert kept == replay_output([reasoning("1"), item], with_reasoning=True)
     assert message_text(changed[1]) == "Snow."
@@ -268,7 +269,8 @@ def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
 
 def test_text_stands_only_where_the_host_does_not_have_it() -> None:
     """What a chat stores of an answer is stored once."""
-    shown, stripped = message("1", "Rain."), message("2", "Snow. ")
+    shown = message("1", "Rain.")
+    stripped = message("2", "Snow. ")
 
     entries = write_details(
         "1", [(shown, "Rain."), (stripped, "Snow. ")], ORIGIN, {"a": 1}, SIGN

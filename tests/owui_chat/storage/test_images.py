@@ -15,7 +15,8 @@ from owui_chat.storage.records import Record, read_records
 from runs.sample import ORIGIN, message, reasoning
 from stand_in.signing import SIGN, signed_items
 
-A, B = "A" * 26, "B" * 26
+A = "A" * 26
+B = "B" * 26
 ADDRESS = "sandbox:/mnt/data/people.csv"
 URL = "/api/v1/files/f-1/content"
 CITED = {

@@ -104,9 +104,8 @@ def test_plain_answer_needs_no_record() -> None:
 
 def test_phase_is_kept_with_a_message() -> None:
     """The text of an answer is not: the chat gives it back. That of a remark is."""
-    remark, answer = message("1", "Look", "commentary"), message(
-        "2", "It", "final_answer"
-    )
+    remark = message("1", "Look", "commentary")
+    answer = message("2", "It", "final_answer")
 
     kept = payloads(remark, reasoning("1"), answer)
 

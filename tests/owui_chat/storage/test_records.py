@@ -80,7 +80,8 @@ def test_several_items_are_stored_as_a_list() -> None:
 
 def test_records_come_back_from_json_as_they_were() -> None:
     """Byte for byte, over several messages of one chat."""
-    first, second = record(SEALED, call("1")), record(SEALED, ulid="B" * 26)
+    first = record(SEALED, call("1"))
+    second = record(SEALED, ulid="B" * 26)
     other = record(reasoning("2"), ulid="A" * 26, message_id="m-2")
     chat = {
         message_key("m-1"): write_records({ULID: first, "B" * 26: second}, SIGN),
@@ -318,7 +319,8 @@ def test_very_many_repairs_are_not_read() -> None:
 
 def test_record_that_earlier_pipes_called_dead_has_no_reasoning() -> None:
     """Whichever key says so; the rest is sent as before, others are left alone."""
-    refused, alive = record(SEALED, call("1")), record(SEALED, ulid="B" * 26)
+    refused = record(SEALED, call("1"))
+    alive = record(SEALED, ulid="B" * 26)
     chat = {
         **earlier_chat(**{ID16: earlier_record()}),
         message_key("m-1"): write_records({ULID: refused, "B" * 26: alive}, SIGN),

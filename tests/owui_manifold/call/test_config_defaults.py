@@ -28,7 +28,8 @@ async def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
 
 async def test_a_user_is_one_stable_hash() -> None:
     """In every chat the same, of no other user, and not to be read."""
-    mine, mine_too = await defaults(), await defaults(ELSEWHERE)
+    mine = await defaults()
+    mine_too = await defaults(ELSEWHERE)
     anothers = await defaults(SOMEBODY)
     assert mine["safety_identifier"] == mine_too["safety_identifier"]
     assert mine["safety_identifier"] != anothers["safety_identifier"]

@@ -108,7 +108,8 @@ class WatchedConnections(Connections):
 @pytest.mark.usefixtures("host")
 async def test_nothing_of_the_administrators_reaches_the_server(sim: Simulator) -> None:
     """With an answer, its container's file, a title and a check of the set-up."""
-    pipe, watched = Pipe(), WatchedConnections()
+    pipe = Pipe()
+    watched = WatchedConnections()
     shared = {**SHARED, "API_KEY": "sk-of-nobody", "BASE_URL": sim.base_url}
     pipe.valves = Valves.model_validate({**shared, "ENABLE_CODE_INTERPRETER": True})
     pipe._connections = watched

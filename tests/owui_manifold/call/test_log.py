@@ -91,7 +91,8 @@ def test_the_newest_lines_are_kept() -> None:
 
 def test_two_runs_share_nothing() -> None:
     """Each has the lines that were written to it."""
-    one, other = RunLog("ERROR", [], "run-1"), RunLog("ERROR", [], "run-2")
+    one = RunLog("ERROR", [], "run-1")
+    other = RunLog("ERROR", [], "run-2")
 
     one.line("INFO", "mine")
 

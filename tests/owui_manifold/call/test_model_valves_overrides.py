@@ -29,7 +29,8 @@ def test_facts_are_replaced_one_by_one() -> None:
     said = overrides(
         gpt_5={"lacks": ["mcp"], "efforts": ["low"], "summary": False, "name": "Ours"}
     )
-    model, before = resolve_model("gpt-5", said), resolve_model("gpt-5")
+    model = resolve_model("gpt-5", said)
+    before = resolve_model("gpt-5")
 
     assert model.facts.efforts == ("low",)
     assert model.facts.lacks == ("mcp",)

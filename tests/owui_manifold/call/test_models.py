@@ -43,7 +43,8 @@ async def test_auto_is_the_newest_of_each_family() -> None:
 async def test_auto_hides_what_the_key_cannot_use() -> None:
     """As soon as the server has said so; what is listed by hand stays."""
     async with Simulator() as sim:
-        listing, connections = Listing(), Connections()
+        listing = Listing()
+        connections = Connections()
         given = {
             "BASE_URL": sim.base_url,
             "API_KEY": "sk-simulator-limited",
@@ -78,7 +79,8 @@ async def test_names_of_the_administrators_own() -> None:
 async def test_only_the_models_of_the_newest_key_are_kept() -> None:
     """Whoever changes keys every day leaves no list for each."""
     async with Simulator() as sim:
-        listing, connections = Listing(), Connections()
+        listing = Listing()
+        connections = Connections()
         for key in ("sk-simulator-limited", sim.api_key):
             given = {"BASE_URL": sim.base_url, "API_KEY": key, "MODEL_ID": "auto"}
             valves = Valves.model_validate(given)

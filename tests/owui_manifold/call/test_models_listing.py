@@ -37,7 +37,8 @@ async def test_key_lists_its_chat_models() -> None:
 async def test_a_list_is_answered_from_memory() -> None:
     """Nobody waits for the server: first nothing is known, then what it said."""
     async with Simulator() as sim:
-        connections, listing = Connections(), Listing()
+        connections = Connections()
+        listing = Listing()
         endpoint = Endpoint(sim.base_url, sim.api_key)
 
         assert listing.usable(endpoint, connections) is None
@@ -54,7 +55,8 @@ async def test_a_list_is_fetched_once_while_it_is_fresh() -> None:
         return web.json_response({"data": [{"id": "gpt-5.2"}]})
 
     async with Upstream(answer) as upstream:
-        connections, listing = Connections(), Listing()
+        connections = Connections()
+        listing = Listing()
         for _ in range(5):
             listing.usable(upstream.endpoint, connections)
             await settled(connections)
@@ -76,7 +78,8 @@ async def test_known_models_are_kept_when_the_listing_fails(
         return answers.pop(0)
 
     async with Upstream(answer) as upstream:
-        connections, listing = Connections(), Listing()
+        connections = Connections()
+        listing = Listing()
         for seconds in (10_000.0, 20_000.0):
             monkeypatch.setattr(models, "monotonic_seconds", lambda now=seconds: now)
             listing.usable(upstream.endpoint, connections)

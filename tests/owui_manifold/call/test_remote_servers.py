@@ -35,7 +35,8 @@ def test_empty_text_means_no_servers(text: str) -> None:
 
 def test_a_list_and_a_single_object() -> None:
     """Both forms are read; the order is the administrator's."""
-    one, two = {"type": "mcp", **CLOCKS}, {"type": "mcp", **DRIVE}
+    one = {"type": "mcp", **CLOCKS}
+    two = {"type": "mcp", **DRIVE}
 
     assert read_servers(json.dumps(CLOCKS))[:3] == RemoteServers((one,))[:3]
     assert read(DRIVE, CLOCKS)[:3] == RemoteServers((two, one))[:3]

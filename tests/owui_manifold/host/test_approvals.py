@@ -141,7 +141,8 @@ async def test_rules_come_before_the_chats_mode(
 
 async def test_question_to_the_user_is_not_asked_about() -> None:
     """Unless a rule says so, or the tool is not the host's own."""
-    page, own = Page(False), {"ask_user": {"type": "builtin"}}
+    page = Page(False)
+    own = {"ask_user": {"type": "builtin"}}
 
     async def refusal(rules: str, tools: dict[str, Json]) -> str | None:
         asked = ruled(rules, metadata=ASKS, event_call=page, tools=tools)

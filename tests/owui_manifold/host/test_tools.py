@@ -494,7 +494,8 @@ async def test_host_without_the_function_fails_the_call(host: StandInHost) -> No
 
 async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
     """Other chats do not notice."""
-    entered, leave = threading.Event(), threading.Event()
+    entered = threading.Event()
+    leave = threading.Event()
     ticks = 0
 
     def wait(city: str) -> str:

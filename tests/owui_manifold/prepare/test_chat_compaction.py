@@ -151,7 +151,8 @@ async def test_the_update_behind_a_compaction_stays_behind_it(
 ) -> None:
     """The server makes it of the earlier updates, which went with what it compacted."""
     pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000, COMPATIBILITY="openai")
-    words, said = ("one", LONG, "three", "four"), list[str]()
+    words = ("one", LONG, "three", "four")
+    said = list[str]()
     for number, effort in enumerate(("low", "high", "high", "low")):
         row_of(host, *words[: number + 1])
         said.append(words[number])

@@ -27,14 +27,18 @@ def tool(name: str, **more: Any) -> Json:
     return {"type": "function", "function": {**function, "name": name, **more}}
 
 
-A, B, C = tool("a"), tool("b"), tool("c")
+A = tool("a")
+B = tool("b")
+C = tool("c")
 
 
 class Talk:
     """A chat of some turns; what each turn asks for differs."""
 
     def __init__(self, sim: Simulator, host: StandInHost, line: Connections) -> None:
-        self.sim, self.host, self.line = sim, host, line
+        self.sim = sim
+        self.host = host
+        self.line = line
         self.said = ["S"]
 
     async def ask(self, model: str = GROWING, **given: Any) -> Json:

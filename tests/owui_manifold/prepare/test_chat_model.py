@@ -12,7 +12,8 @@ from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
-SMALL, LARGE = "gpt-6.1-terra", "gpt-6.1-sol"
+SMALL = "gpt-6.1-terra"
+LARGE = "gpt-6.1-sol"
 
 
 async def ask(pipe: Pipe, *said: str, **metadata: Any) -> list[str]:

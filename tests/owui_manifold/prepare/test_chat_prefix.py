@@ -17,7 +17,8 @@ from stand_in.host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 
-BOUND, FREE = "f.gpt-6.2-sol", "f.gpt-5.5"
+BOUND = "f.gpt-6.2-sol"
+FREE = "f.gpt-5.5"
 Json = dict[str, Any]
 
 
@@ -178,7 +179,9 @@ async def test_answer_that_goes_on_is_no_new_question(
 
 
 GONE = "Lines that no longer hold:\nat 1"
-GUARDED, OWN, RULES = "guarded", "Obey the user.", "Obey the administrator."
+GUARDED = "guarded"
+OWN = "Obey the user."
+RULES = "Obey the administrator."
 
 
 @pytest.mark.parametrize(

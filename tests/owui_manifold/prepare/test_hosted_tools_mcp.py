@@ -277,7 +277,8 @@ async def test_calls_are_denied_where_nobody_can_be_asked(
 async def test_page_without_streaming_is_asked_too(pipe: Pipe, sim: Simulator) -> None:
     """It is asked as well, and the cards are stored."""
     with_servers(pipe, valve(CLOCKS))
-    body, page = chat("sim:mcp-approval"), Page(True)
+    body = chat("sim:mcp-approval")
+    page = Page(True)
     whole = await result_of(pipe, body, **NATIVE, __event_call__=page)
 
     kinds = [item["type"] for item in whole["output"]]

@@ -298,7 +298,8 @@ async def test_retrieved_text_of_documents_is_left_out(
     sim: Simulator, host: StandInHost
 ) -> None:
     """Of those that the model gets whole."""
-    pdf, table = host.files.add(b"%PDF-1", "a.pdf"), host.files.add(TABLE, "b.csv")
+    pdf = host.files.add(b"%PDF-1", "a.pdf")
+    table = host.files.add(TABLE, "b.csv")
     row_of(host, "How many?")
     attach(host, 0, pdf, table)
     sources = [source(pdf, "a.pdf", "page 1"), source(table, "b.csv", "Bern,130000")]

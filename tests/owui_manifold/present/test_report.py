@@ -116,7 +116,8 @@ async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> No
     """With the tokens, if they are known, and OpenAI's own id."""
     prepared = await job_of()
     output = (message("1", "Hello."),)
-    usage, trace = Usage(10, 5, 15), Trace("req_1")
+    usage = Usage(10, 5, 15)
+    trace = Trace("req_1")
     ended = RunDone(COMPLETED, usage, output=output, trace=trace)
 
     assert report_end(prepared, ended) == ended

@@ -92,7 +92,8 @@ async def test_legacy_tools_are_reported_to_an_administrator_once(
     models = with_table(host, function_calling="legacy")
     call = asking()
 
-    first, second = await notices_for(call), await notices_for(call)
+    first = await notices_for(call)
+    second = await notices_for(call)
 
     [notice] = first
     assert "AUTO_NATIVE_TOOLS" in notice
@@ -113,7 +114,8 @@ async def test_other_models_are_not_looked_up(
 async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
     """A user can change nothing; a title has no status line."""
     with_table(host, function_calling="legacy")
-    user, task = asking(admin=False), asking(task="title_generation")
+    user = asking(admin=False)
+    task = asking(task="title_generation")
 
     assert await notices_for(user) == await notices_for(task) == []
     assert ("legacy way" in user.log.text(), task.log.text()) == (True, "")

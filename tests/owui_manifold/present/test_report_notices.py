@@ -35,7 +35,8 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
     more = {"MODEL_OVERRIDES_JSON": never, "MODEL_ID": "auto"}
     pipe.valves = pipe.valves.model_copy(update=more)
-    body, given = chat("Hi"), {"__user__": USER, "__metadata__": IDS}
+    body = chat("Hi")
+    given = {"__user__": USER, "__metadata__": IDS}
     body["model"] = "my_pipe.gpt-5"
     assert statuses(await chunks_of(pipe, body, **given)) == []
 

@@ -82,7 +82,8 @@ async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
     refusals: int, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """The end waits, and tries again what was refused."""
-    host.chats.refusing, host.chats.unlocked = refusals, asyncio.Event()
+    host.chats.refusing = refusals
+    host.chats.unlocked = asyncio.Event()
     shown: list[AnswerEvent] = []
 
     async with asyncio.timeout(60):
@@ -124,7 +125,8 @@ async def test_exception_of_the_database_ends_no_answer_that_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What could not be written beside the text is written at the end."""
-    write, failures = host.chats.update_chat_by_id, [OSError("canary")]
+    write = host.chats.update_chat_by_id
+    failures = [OSError("canary")]
 
     async def fail_once(*given: Any, **named: Any) -> Any:
         if failures:

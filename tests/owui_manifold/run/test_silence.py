@@ -51,7 +51,8 @@ async def test_silence_is_reported_less_and_less_often(
     streams: bool, pipe: Pipe, sim: Simulator
 ) -> None:
     """From 20 s on, less and less often, until the server speaks."""
-    pipe.valves, page = valves_for(sim, ENABLE_STREAM=streams), Page()
+    pipe.valves = valves_for(sim, ENABLE_STREAM=streams)
+    page = Page()
 
     chunks = await page.answer(pipe, "sim:chat,wait=100000")
 
@@ -78,7 +79,8 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """The server has nothing to say meanwhile."""
-    pipe.valves, page = valves_for(sim, EXPERT_JSON=expert(max_retries=1)), Page()
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
+    page = Page()
 
     async def slow(city: str) -> str:
         await asyncio.sleep(100)
@@ -94,7 +96,8 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
 
 async def test_failure_leaves_no_empty_line(pipe: Pipe, sim: Simulator) -> None:
     """The page would draw it as a bullet without text; the last line hides the rest."""
-    pipe.valves, page = valves_for(sim, EXPERT_JSON=expert(max_retries=1)), Page()
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
+    page = Page()
 
     chunks = await page.answer(pipe, "sim:chat,status=503,retry-after=1")
 

@@ -48,9 +48,10 @@ def database(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> UsageDatabas
 @pytest.fixture
 def administration(host: StandInHost, database: UsageDatabase) -> Filter:
     """The filter, active, with a limit that is far away."""
-    host.filters.active = {ID: (made := Filter())}
+    administration = Filter()
+    host.filters.active = {ID: administration}
     limit(host, FREE)
-    return made
+    return administration
 
 
 @pytest.fixture

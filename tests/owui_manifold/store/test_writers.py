@@ -37,7 +37,8 @@ CALLER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-1", streams=True)
 LATER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-2", streams=True)
 PLAIN = Valves(HISTORY_CARRIER="markers")
 KEYED = Valves(HISTORY_CARRIER="markers", STORE_ENCRYPTION_KEY=" a key of its own ")
-FIRST, SECOND = message_key("m-1"), message_key("m-2")
+FIRST = message_key("m-1")
+SECOND = message_key("m-2")
 
 
 def record(name: str, message_id: str = "m-1") -> Record:
@@ -294,7 +295,8 @@ def mixed(name: str, message_id: str = "m-1") -> Record:
     return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
 
 
-REPAIR, OTHER = PlainItems("b" * 32), LeaveOutItem("a" * 32)
+REPAIR = PlainItems("b" * 32)
+OTHER = LeaveOutItem("a" * 32)
 
 
 async def test_repair_is_stored_with_the_message_that_needed_it(
@@ -492,7 +494,8 @@ async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None
 
 async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
     """Its first write signs and removes what many messages hold."""
-    keys, threads = chat_keys(PLAIN, CALLER), set[threading.Thread]()
+    keys = chat_keys(PLAIN, CALLER)
+    threads = set[threading.Thread]()
     sign = keys.sign
 
     def noted(value: object, is_sorted: bool) -> str:
