@@ -96,12 +96,12 @@ def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
     """Neither its key nor what belongs to it, to another server or with another key."""
     valves = Valves.model_validate(SHARED)
 
-    found = valves.model_copy(update=entry(**given).valves())
+    applied = valves.model_copy(update=entry(**given).valves())
 
-    headers = build_endpoint(found).headers()
+    headers = build_endpoint(applied).headers()
     names = {"Authorization", "Content-Type"}
     names |= {"api-key"} if "auth" in given else set()
     assert set(headers) <= names
     assert "valves" not in json.dumps(headers)
-    assert found.FILE_SEARCH_VECTOR_STORES == ""
-    assert given.get("base_url", valves.BASE_URL) == found.BASE_URL
+    assert applied.FILE_SEARCH_VECTOR_STORES == ""
+    assert given.get("base_url", valves.BASE_URL) == applied.BASE_URL

@@ -218,10 +218,10 @@ async def test_without_rules_nothing_is_counted(
 
 async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) -> None:
     """The pipe would not find it."""
-    told: list[Json] = []
+    statuses: list[Json] = []
 
     async def emit(event: Json) -> None:
-        told.append(event["data"])
+        statuses.append(event["data"])
 
     for role, id in (
         ("user", "x"),
@@ -231,6 +231,6 @@ async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) ->
         who = {**ANN, "role": role}
         await ask(limited, OWN_MODEL, __user__=who, __id__=id, __event_emitter__=emit)
 
-    [one] = told
-    assert "The id of this filter is x" in one["content"]
-    assert one["content"].endswith("id openai_responses_administration.")
+    [status] = statuses
+    assert "The id of this filter is x" in status["content"]
+    assert status["content"].endswith("id openai_responses_administration.")

@@ -266,7 +266,7 @@ def test_effort_is_lowered_to_an_allowed_one(
     model: str, asked: str | None, allowed: list[list[str]], sent: str | None
 ) -> None:
     """The next lower one that every rule allows, else the lowest that is allowed."""
-    limited = limits(*(rule(efforts=one) for one in allowed))
+    limited = limits(*(rule(efforts=efforts) for efforts in allowed))
 
     assert effort_of(limited, asked, model) == (sent or "")
 

@@ -63,10 +63,10 @@ async def account(**facts: Any) -> Account:
 
 async def observed(*events: RunEvent, **facts: Any) -> list[RunEvent]:
     """What comes through of a run whose responses are counted at its beginning."""
-    one = await account(**facts)
-    observing = one.observe_run(run_of(*events), *RUN, event_words)
-    one.count_responses("gpt-5.6-sol", ResponseCounts(1, 10, 4, 5), 0.25)
-    one.count_responses("gpt-5.6-sol", ResponseCounts(1, 1, 0, 1), None)
+    telemetry = await account(**facts)
+    observing = telemetry.observe_run(run_of(*events), *RUN, event_words)
+    telemetry.count_responses("gpt-5.6-sol", ResponseCounts(1, 10, 4, 5), 0.25)
+    telemetry.count_responses("gpt-5.6-sol", ResponseCounts(1, 1, 0, 1), None)
     return [event async for event in observing]
 
 
@@ -78,10 +78,10 @@ def ask_nothing(_: Any) -> Any:
 async def test_nothing_is_imported_or_measured_where_it_is_off() -> None:
     """The events are not even looked at."""
     events = run_of(DONE)
-    one = await account()
+    telemetry = await account()
 
-    assert one.observe_run(events, *RUN, ask_nothing) is events
-    assert await one.observe_tool("a", asyncio.sleep(0, "b"), ask_nothing) == "b"
+    assert telemetry.observe_run(events, *RUN, ask_nothing) is events
+    assert await telemetry.observe_tool("a", asyncio.sleep(0, "b"), ask_nothing) == "b"
     assert not [name for name in vars(sys.modules["open_webui.env"]) if "OTEL" in name]
     await events.aclose()
 
@@ -131,8 +131,8 @@ async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
 async def test_azure_is_named_as_the_conventions_want_it(memory: Memory) -> None:
     """By the address."""
     address = "a.openai.azure.com"
-    one = await account()
-    events = one.observe_run(run_of(DONE), "gpt-5.2", address, event_words)
+    telemetry = await account()
+    events = telemetry.observe_run(run_of(DONE), "gpt-5.2", address, event_words)
     assert [event async for event in events] == [DONE]
 
     [span] = memory.spans
@@ -164,10 +164,10 @@ async def test_failure_has_its_type_and_none_of_its_words(memory: Memory) -> Non
 
 async def test_words_of_servers_are_bounded(memory: Memory) -> None:
     """A server that has a new word for each failure makes no series for each."""
-    one = await account()
+    telemetry = await account()
     for code in ["it is a sentence", *map("e{}".format, range(60)), "e7"]:
         ended = RunDone(Ending("failed", code))
-        events = one.observe_run(
+        events = telemetry.observe_run(
             run_of(ended),
             *RUN,
             event_words,
@@ -186,12 +186,12 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
 
 async def test_names_can_be_exported(memory: Memory) -> None:
     """Half a character would end the export of what waits with it."""
-    one = await account()
+    telemetry = await account()
     half = "gpt\ud83d" * 50
     end = EventWords("end", "completed", None, half)
-    events = one.observe_run(run_of(DONE), half, "api.openai.com", lambda _: end)
+    events = telemetry.observe_run(run_of(DONE), half, "api.openai.com", lambda _: end)
     assert [event async for event in events] == [DONE]
-    await one.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
+    await telemetry.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
 
     assert len(memory.spans) == 2
     for span in memory.spans:
@@ -276,7 +276,7 @@ async def test_stopped_answer_has_what_it_used(memory: Memory) -> None:
 
 async def test_failed_or_stopped_tool_names_its_type_only(memory: Memory) -> None:
     """The type of what happened, never its text."""
-    one = await account()
+    telemetry = await account()
     begun = asyncio.Event()
 
     async def failing() -> ToolResult:
@@ -290,7 +290,7 @@ async def test_failed_or_stopped_tool_names_its_type_only(memory: Memory) -> Non
         await asyncio.Event().wait()
 
     async def observe_tool(name: str, work: Any) -> None:
-        await one.observe_tool(name, work, attrgetter("failed"))
+        await telemetry.observe_tool(name, work, attrgetter("failed"))
 
     await observe_tool("one", failing())
     with pytest.raises(ValueError, match="canary"):

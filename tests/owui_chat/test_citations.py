@@ -107,8 +107,10 @@ def test_no_link_tells_who_searched() -> None:
 
 def test_parts_of_a_message_are_told_apart() -> None:
     """A link does not go from one into the next."""
-    one, two = (message("1", text)["content"][0] for text in ("a [b", f"] {link(A)}"))
-    item = {**message("1", ""), "content": [one, two]}
+    first, second = (
+        message("1", text)["content"][0] for text in ("a [b", f"] {link(A)}")
+    )
+    item = {**message("1", ""), "content": [first, second]}
 
     assert shown(item) == ["a [b] [1]"] * 2
 

@@ -22,7 +22,7 @@ LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
 
 def pieces_of(text: str, size: int) -> Iterator[str]:
     """A text, cut."""
-    return (text[place : place + size] for place in range(0, len(text), size))
+    return (text[index : index + size] for index in range(0, len(text), size))
 
 
 def grown(text: str, size: int = 1) -> list[str]:
@@ -137,12 +137,12 @@ def test_address_tells_not_who_searched(url: str, clean: str) -> None:
     assert "".join(grown(f"[a b]({url})")) == f"[a b]({clean}){number}"
 
 
-def cited(text: str, place: int) -> int:
+def cited(text: str, index: int) -> int:
     """Where a citation at a place of a text begins for a plain client."""
-    note = {"type": "url_citation", "url": "https://a.example", "start_index": place}
+    note = {"type": "url_citation", "url": "https://a.example", "start_index": index}
     part = {"type": "output_text", "text": text, "annotations": [note]}
-    [found] = chat_annotations({"type": "message", "content": [part]}, 0)
-    return int(found["url_citation"]["start_index"])
+    [annotation] = chat_annotations({"type": "message", "content": [part]}, 0)
+    return int(annotation["url_citation"]["start_index"])
 
 
 def test_positions_shift_by_removed_tracking() -> None:

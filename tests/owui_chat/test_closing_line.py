@@ -13,7 +13,7 @@ USED = Usage(input=4000, output=560, total=4560, cached=3100)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "duration"),
     [
         (0.2, "under a second"),
         (1.4, "1 s"),
@@ -22,13 +22,15 @@ USED = Usage(input=4000, output=560, total=4560, cached=3100)
         (754, "12 min 34 s"),
     ],
 )
-def test_duration_is_in_the_units_that_people_use(seconds: float, said: str) -> None:
+def test_duration_is_in_the_units_that_people_use(
+    seconds: float, duration: str
+) -> None:
     """Whole seconds, and minutes from one on."""
-    assert closing_line(AnswerFigures(seconds)) == f"Finished in {said}"
+    assert closing_line(AnswerFigures(seconds)) == f"Finished in {duration}"
 
 
 @pytest.mark.parametrize(
-    ("figures", "said"),
+    ("figures", "line"),
     [
         (
             AnswerFigures(3, usage=USED),
@@ -60,17 +62,17 @@ def test_duration_is_in_the_units_that_people_use(seconds: float, said: str) -> 
         ),
     ],
 )
-def test_closing_line_lists_known_figures(figures: AnswerFigures, said: str) -> None:
+def test_closing_line_lists_known_figures(figures: AnswerFigures, line: str) -> None:
     """The cached share is of the input; a small amount has two digits."""
-    assert closing_line(figures) == said
+    assert closing_line(figures) == line
 
 
-@pytest.mark.parametrize(("notes", "said"), [(1, "1 note"), (2, "2 notes")])
-def test_pipe_counts_the_lines_before_it(notes: int, said: str) -> None:
+@pytest.mark.parametrize(("notes", "count"), [(1, "1 note"), (2, "2 notes")])
+def test_pipe_counts_the_lines_before_it(notes: int, count: str) -> None:
     """The page shows only the last line: it says that there are others to open."""
     view = NativeRenderer(lambda: 100.0, HostedItems)
     for _ in range(notes):
         list(view.render(Status("One earlier web search was left out.")))
     [status, *_] = view.render(RunDone(COMPLETED))
-    line = f"Finished in under a second · {said}"
+    line = f"Finished in under a second · {count}"
     assert status["event"]["data"]["description"] == line

@@ -64,15 +64,15 @@ def test_code_block_added_by_the_host_is_removed(
     host_functions: HostFunctions, item: Item
 ) -> None:
     """Exactly that, whatever stands around it."""
-    told = host_text(
+    shown = host_text(
         host_functions,
         message("1", "Before."),
         code_host_item(item),
         message("2", "After."),
     )
 
-    assert "<code_interpreter>" in told
-    rest = removed(told, item)
+    assert "<code_interpreter>" in shown
+    rest = removed(shown, item)
     assert rest is not None
     assert rest.split() == ["Before.", "After."]
 
@@ -125,8 +125,8 @@ def built(text: str, *payload: Item) -> list[Item]:
 
 def past(host: HostFunctions, item: Item) -> list[Item]:
     """The input of a chat whose only answer ran `item`."""
-    said = message("1", f"{format_marker('items', A)}It is 42.")
-    return built(host_text(host, code_host_item(item), said), reasoning("1"), item)
+    answered = message("1", f"{format_marker('items', A)}It is 42.")
+    return built(host_text(host, code_host_item(item), answered), reasoning("1"), item)
 
 
 def test_code_goes_back_as_a_call_with_its_output(
@@ -159,7 +159,7 @@ def test_past_code_is_always_alike_and_bounded(
     again = past(host_functions, item)
 
     assert json.dumps(first) == json.dumps(again)
-    call, output, *_ = [one for one in first if "call_id" in one]
+    call, output, *_ = [sent for sent in first if "call_id" in sent]
     assert 0 < len(call["call_id"]) <= 64
     assert call["call_id"] == output["call_id"]
 

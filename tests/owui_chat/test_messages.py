@@ -276,13 +276,13 @@ def test_output_with_a_picture_stays_a_list() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "tool", None])
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("index", [0, 1])
 def test_stored_message_that_no_page_writes_is_refused(
-    role: str | None, place: int
+    role: str | None, index: int
 ) -> None:
     """Open WebUI passes it on so that its words can no longer be told apart."""
     roles = ["user", "assistant", "user"]
-    roles.insert(place, role or "")
+    roles.insert(index, role or "")
     rows = {
         str(number): {"role": role, "content": "Hi", "parentId": str(number - 1)}
         for number, role in enumerate(roles)
@@ -292,7 +292,7 @@ def test_stored_message_that_no_page_writes_is_refused(
     with pytest.raises(InvalidRequest, match="the page does not show"):
         attach_stored_messages(parts, rows, metadata)
 
-    rows[str(place)]["role"] = "assistant"
+    rows[str(index)]["role"] = "assistant"
     assert len(stored_messages(attach_stored_messages(parts, rows, metadata))) == 2
 
 
@@ -300,20 +300,20 @@ def _chat_with_hidden(
     *contents: str, sent: Sequence[str], users: int = 2
 ) -> list[ChatPart]:
     """A stored chat of two questions, developer messages in it, and what is sent."""
-    said = [
+    messages = [
         ("user", "Hi"),
         *(("developer", content) for content in contents),
         ("user", "Hi"),
     ]
     rows = {
         str(number): {"role": role, "content": text, "parentId": str(number - 1)}
-        for number, (role, text) in enumerate(said)
+        for number, (role, text) in enumerate(messages)
     }
     body = [
-        *({"role": "developer", "content": one} for one in sent),
+        *({"role": "developer", "content": words} for words in sent),
         *({"role": "user", "content": "Hi"} for _ in range(users)),
     ]
-    metadata = {"user_message_id": str(len(said) - 1), "message_id": "answer"}
+    metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}
     return attach_stored_messages(parse_messages(body)[1], rows, metadata)
 
 

@@ -93,9 +93,9 @@ def stored_by_host(
     ids: Ids | None = None,
 ) -> tuple[list[Item], dict[str, Record]]:
     """Run the rounds with the tools in between: the host's output items, our records."""
-    told = tell(joined_rounds(rounds), ids=ids, in_output=carrier == "output")
-    output = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
-    return _cleaned(output), told.records
+    rendered = tell(joined_rounds(rounds), ids=ids, in_output=carrier == "output")
+    output = host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
+    return _cleaned(output), rendered.records
 
 
 def _cleaned(output: list[Item]) -> list[Item]:
@@ -147,8 +147,8 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
             text = message_text(known[0])
             is_whole = carrier == "output" and text != text.strip()
             known[0] = known[0] if is_whole else _plain(text.strip())
-        told = [one for item in known for one in replay_items(item)]
-        items += [one for item in told for one in past_items(item)]
+        replayed = [sent for item in known for sent in replay_items(item)]
+        items += [sent for item in replayed for sent in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
         calls = filter(is_call, known)
         items += [given.get(call["call_id"]) or answered_call(call) for call in calls]
@@ -267,8 +267,8 @@ class SavedChat:
         key = message_key(f"a{number}")
         output, records = stored_by_host(self.host, rounds, ids=self.ids)
         self.row[key] |= write_records(records, SIGN)
-        said = {"role": "user", "content": question.content}
-        self.earlier += [said, *self.host.convert(output)]
+        user_message = {"role": "user", "content": question.content}
+        self.earlier += [user_message, *self.host.convert(output)]
         self.messages[f"a{number}"] = {"role": "assistant", "parentId": self.parent}
         self.parent = f"a{number}"
 
@@ -303,7 +303,7 @@ def test_white_space_around_a_preamble_stays(
 
     sent = sent_next(host_functions, rounds, carrier)
 
-    texts = [message_text(one) for one in sent if one.get("role") == "assistant"]
+    texts = [message_text(item) for item in sent if item.get("role") == "assistant"]
     assert texts == ["I look. ", "Rain."]
 
 
@@ -343,7 +343,7 @@ two_parts = texts.filter(lambda text: text == text.strip()).map(
         "content": [part for _ in "ab" for part in message("x", text)["content"]],
     }
 )
-said = st.one_of(
+spoken_items = st.one_of(
     st.builds(lambda text, phase: message("x", text, phase), texts, phases),
     texts.map(lambda text: refusal("x", text)),
     two_parts,
@@ -357,7 +357,7 @@ thought = st.builds(
 )
 arguments = st.dictionaries(st.text(max_size=3), st.integers(), max_size=2)
 calls = arguments.map(lambda given: call("x", json.dumps(given)))
-words = st.one_of(said, thought, st.just(search("x")))
+words = st.one_of(spoken_items, thought, st.just(search("x")))
 spoken = st.lists(words, max_size=5)
 round_of_tools = st.builds(
     lambda items, last: [*items, last], st.lists(words | calls, max_size=5), calls
@@ -460,7 +460,7 @@ def test_chats_of_transcripts_are_growing_prefixes(
     for question, name in turns:
         rounds = [run_of_transcript(file) for file in SCENARIOS[name]]
         items = [item for events in rounds for item in _items(events)]
-        sent = [one for item in items for one in replay_items(item)]
+        sent = [replayed for item in items for replayed in replay_items(item)]
         ids = {str(item["call_id"]) for item in sent if is_call(item)}
         if not called & ids:  # a chat in which two calls have one id does not exist
             called |= ids

@@ -102,22 +102,22 @@ async def test_switch_overrides_the_users_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [None, "on", {}, {"version": 2, "web_search": True}, {"web_search": True}]
+    "wishes", [None, "on", {}, {"version": 2, "web_search": True}, {"web_search": True}]
 )
 @pytest.mark.asyncio
-async def test_wishes_of_another_version_are_ignored_and_reported(said: Any) -> None:
+async def test_wishes_of_another_version_are_ignored_and_reported(wishes: Any) -> None:
     """What is not understood is not guessed; administrators are told."""
-    found = config({CONTROLS_KEY: said})
-    assert found._replace(problems=()) == config({})
-    assert bool(found.problems) is isinstance(said, dict)
+    read = config({CONTROLS_KEY: wishes})
+    assert read._replace(problems=()) == config({})
+    assert bool(read.problems) is isinstance(wishes, dict)
 
 
 @pytest.mark.parametrize("effort", [True, "enormous", None, 7])
 @pytest.mark.asyncio
 async def test_unknown_effort_is_ignored(effort: Any) -> None:
     """It would be refused by the API."""
-    said = {"version": CONTROLS_VERSION, "thinking": effort}
-    assert config({CONTROLS_KEY: said}).effort is None
+    wishes = {"version": CONTROLS_VERSION, "thinking": effort}
+    assert config({CONTROLS_KEY: wishes}).effort is None
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -135,7 +135,7 @@ def test_each_switch_has_its_own_icon() -> None:
     icons = {switch.icon for switch in switches}
     assert len(icons) == len(switches)
     assert all(icon.startswith("data:image/svg+xml;utf8,<svg ") for icon in icons)
-    menus = [name for name, one in FILTERS.items() if hasattr(one, "UserValves")]
+    menus = [name for name, made in FILTERS.items() if hasattr(made, "UserValves")]
     assert menus == ["effort"]
 
 

@@ -248,12 +248,12 @@ LIMITS = {
 @pytest.mark.asyncio
 async def test_each_sandbox_limit_is_enforced(tools: Tools, limit: str) -> None:
     """Those of the valve, and those that nobody sets; the chat goes on (R36)."""
-    options, code, told = LIMITS[limit]
+    options, code, words = LIMITS[limit]
     tools.valves = tools.Valves(SANDBOX_OPTIONS=json.dumps(options))
 
     answer = await tools.python_execute(code, **asked())
 
-    assert told in answer
+    assert words in answer
     assert json.loads(await tools.python_execute("1 + 1", **asked()))["result"] == 2
 
 

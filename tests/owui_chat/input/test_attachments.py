@@ -76,8 +76,8 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
     """The names of the files at each place where there are any."""
     parts = attach_files(attach_stored_messages(parts, rows, metadata), rows, metadata)
     return {
-        place: [file.name for file in part.attachments]
-        for place, part in enumerate(parts)
+        index: [file.name for file in part.attachments]
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.attachments
     }
 
@@ -155,7 +155,7 @@ def test_attachment_without_a_name_has_an_empty_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "told"),
+    ("kinds", "names"),
     [
         ([], ""),
         (["application/pdf"], ""),
@@ -163,7 +163,7 @@ def test_attachment_without_a_name_has_an_empty_one() -> None:
         (["image/svg+xml", "image/png", "image/svg+xml"], "a0, a2"),
     ],
 )
-def test_attached_svg_is_announced_as_text(kinds: list[str], told: str) -> None:
+def test_attached_svg_is_announced_as_text(kinds: list[str], names: str) -> None:
     """The page attaches it as a file, and the host sends its source."""
     files = [pdf(f"a{n}", content_type=kind) for n, kind in enumerate(kinds)]
     metadata = {"user_message_id": "q0"}
@@ -173,7 +173,7 @@ def test_attached_svg_is_announced_as_text(kinds: list[str], told: str) -> None:
     notice = svg_notice(attach_files(parts, messages, metadata))
 
     assert notice.partition(" as text")[0] == (
-        f"The model reads {told}" if told else ""
+        f"The model reads {names}" if names else ""
     )
 
 
@@ -294,9 +294,9 @@ def test_note_or_refusal() -> None:
 def notes_in(items: list[Item]) -> list[tuple[int, int]]:
     """The places of what was left out."""
     return [
-        (number, place)
+        (number, index)
         for number, item in enumerate(items)
-        for place, part in enumerate(item.get("content") or item["output"])
+        for index, part in enumerate(item.get("content") or item["output"])
         if "is left out: one request takes 1500 ima" in str(part.get("text"))
     ]
 

@@ -143,8 +143,8 @@ def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> Non
 
 def test_without_a_reader_no_reasoning_is_sent() -> None:
     """Calls and phases are."""
-    said = {**message("1", "Hello."), "phase": "final_answer"}
-    records = kept(A, reasoning("1"), said)
+    answered = {**message("1", "Hello."), "phase": "final_answer"}
+    records = kept(A, reasoning("1"), answered)
 
     items = build_input([marked(A, "Hello.")], records, None)
 
@@ -612,10 +612,10 @@ def test_answer_of_each_earlier_writer_is_replayed(
     tools = {ids[0]: call("1"), ids[1]: result}
     chat: list[ChatPart] = [asked("Weather?"), AssistantText(text)]
 
-    found = built(chat, earlier_chat(**thought, **tools))
+    replayed = built(chat, earlier_chat(**thought, **tools))
     lost = built(chat, {})
 
-    assert found[1:] == [BARE, answer("It rains.")]
+    assert replayed[1:] == [BARE, answer("It rains.")]
     assert lost[1:] == [answer("It rains.")]
 
 
@@ -653,14 +653,14 @@ def test_searches_go_back() -> None:
     """Without the pages they found, and under another id."""
     records = kept(A, search("1"))
 
-    [found, said] = built([marked(A, "It rains.")], records)
+    [searched, answered] = built([marked(A, "It rains.")], records)
 
-    assert found == strip_for_replay(search("1"))
-    assert found["action"] == {"type": "search", "query": "rain"}
-    assert found["status"] == "completed"
-    assert found["id"].startswith("ws_")
-    assert found["id"] != "ws_1"
-    assert said == answer("It rains.")
+    assert searched == strip_for_replay(search("1"))
+    assert searched["action"] == {"type": "search", "query": "rain"}
+    assert searched["status"] == "completed"
+    assert searched["id"].startswith("ws_")
+    assert searched["id"] != "ws_1"
+    assert answered == answer("It rains.")
 
 
 def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
@@ -680,10 +680,10 @@ def test_edited_text_goes_back_as_it_was_edited() -> None:
     )
     record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
-    [said] = built([marked(A, "Snow. [1]")], {A: record})
+    [edited] = built([marked(A, "Snow. [1]")], {A: record})
 
     part = {"type": "output_text", "text": "Snow. [1]", "annotations": []}
-    assert said == {**linked, "content": [part]}
+    assert edited == {**linked, "content": [part]}
 
 
 @pytest.mark.parametrize("role", ["user", "system", "developer"])
@@ -744,7 +744,9 @@ items = st.one_of(
 )
 records_of_any_kind = st.dictionaries(
     ulids, st.lists(items, min_size=1, max_size=5), max_size=3
-).map(lambda found: {ulid: kept(ulid, *rows)[ulid] for ulid, rows in found.items()})
+).map(
+    lambda payloads: {ulid: kept(ulid, *rows)[ulid] for ulid, rows in payloads.items()}
+)
 
 
 @settings(deadline=None)
@@ -757,7 +759,7 @@ def test_input_is_valid_for_any_chat_and_records(
 
     waiting: set[str] = set()
     seen: set[str] = set()
-    for place, item in enumerate(built_items):
+    for index, item in enumerate(built_items):
         if is_call(item):
             assert item["call_id"] not in seen
             waiting.add(item["call_id"])
@@ -767,7 +769,7 @@ def test_input_is_valid_for_any_chat_and_records(
         elif item["type"] == "reasoning":
             assert reader
             assert item["encrypted_content"]
-            following = built_items[place + 1]
+            following = built_items[index + 1]
             assert following["type"] in PRODUCTS
             assert following.get("role") not in ("user", "developer")
     assert waiting == set()
@@ -777,9 +779,9 @@ def test_input_is_valid_for_any_chat_and_records(
 @given(parts)
 def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> None:
     """In order, as they were written."""
-    said = [part.item for part in chat if isinstance(part, UserMessage)]
+    questions = [part.item for part in chat if isinstance(part, UserMessage)]
 
-    assert [item for item in built(chat) if item.get("role") == "user"] == said
+    assert [item for item in built(chat) if item.get("role") == "user"] == questions
 
 
 def test_messages_of_the_host_are_read_into_the_same_input() -> None:
@@ -802,9 +804,9 @@ def test_messages_of_the_host_are_read_into_the_same_input() -> None:
         {"role": "assistant", "content": f"{format_marker('items', A)}It rains."},
     ]
 
-    _, found = parse_messages(chat)
+    _, parsed = parse_messages(chat)
 
-    assert built(found, kept(A, reasoning("1"), call("1"))) == [
+    assert built(parsed, kept(A, reasoning("1"), call("1"))) == [
         asked("Weather?").item,
         SEALED,
         strip_for_replay(call("1")),
@@ -915,5 +917,5 @@ def test_unkept_calls_leave_no_reasoning_of_theirs(
     sent = forgetful(chat, kept(A, *items))
 
     assert {item["type"] for item in sent} <= {"message", "reasoning"}
-    places = [place for place, item in enumerate(sent) if item["type"] == "reasoning"]
-    assert all(sent[place + 1].get("role") != "user" for place in places)
+    places = [index for index, item in enumerate(sent) if item["type"] == "reasoning"]
+    assert all(sent[index + 1].get("role") != "user" for index in places)

@@ -59,8 +59,8 @@ CHAT = attach_stored_messages(SENT, ROW, ASKED)
 def stored_in(parts: list[ChatPart]) -> dict[int, StoredMessage]:
     """The stored messages of a chat by their places."""
     return {
-        place: part.stored
-        for place, part in enumerate(parts)
+        index: part.stored
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.stored
     }
 
@@ -73,7 +73,7 @@ def test_messages_are_paired_with_the_branch_that_is_asked(gone: int) -> None:
         2: StoredMessage(ROW["q1"], "a1"),
         4: StoredMessage(ROW["q2"], "a2"),
     }
-    left = {place - gone: one for place, one in paired.items() if place >= gone}
+    left = {index - gone: stored for index, stored in paired.items() if index >= gone}
 
     assert stored_in(attach_stored_messages(SENT[gone:], ROW, ASKED)) == left
 
@@ -96,9 +96,9 @@ def whole(instructions: str, model: str = MODEL) -> SentContext:
     return SentContext(model=model, instructions=instructions)
 
 
-def changed(new: str = "", gone: str = "", place: int = 1) -> SentContext:
+def changed(new: str = "", gone: str = "", index: int = 1) -> SentContext:
     """What a later run stores of one line."""
-    lines = (NewLine(place, new),) if new else ()
+    lines = (NewLine(index, new),) if new else ()
     return SentContext(model=MODEL, new=lines, gone=(gone,) if gone else ())
 
 
@@ -120,7 +120,7 @@ def test_first_turn_keeps_its_instructions() -> None:
         ("Be brief.\n\nIt is one.", SentContext()),
         ("Be brief.\nIt is noon.", changed("It is noon.", "It is one.")),
         ("Be brief.", changed(gone="It is one.")),
-        ("Be kind.\nBe brief.\nIt is one.", changed("Be kind.", place=0)),
+        ("Be kind.\nBe brief.\nIt is one.", changed("Be kind.", index=0)),
         ("It is one.\nBe brief.", whole("It is one.\nBe brief.")),
         ("Be brief.\nIt is one.\nBe brief.", None),
         ("Be brief.\nIt is one.\nNo\nIt is one.", None),
@@ -250,11 +250,11 @@ def test_sent_context_survives_storage() -> None:
         "title": "sent",
     }
 
-    found = read_sent_context(
+    contexts = read_sent_context(
         json.loads(json.dumps(chat)), KEYS.unseal, JsonBudget(9999)
     )
 
-    assert {key: json.dumps(one.wire()) for key, one in found.items()} == {
+    assert {key: json.dumps(context.wire()) for key, context in contexts.items()} == {
         "a2": json.dumps(sent.wire()),
         "a0": json.dumps({"instructions": "Be brief.", "gone": ["x"]}),
     }

@@ -42,11 +42,11 @@ def read(wire: object) -> SentContext:
     return sent.get("a", SentContext())
 
 
-def applied(asked: UserMessage, words: str, found: SentContext) -> ChatPart:
+def applied(asked: UserMessage, words: str, context: SentContext) -> ChatPart:
     """A message as it was sent."""
     stored = StoredMessage({"content": words}, "a")
     chat = [asked._replace(stored=stored)]
-    [part] = apply_sent_context(chat, {"a": found}, {}, {})
+    [part] = apply_sent_context(chat, {"a": context}, {}, {})
     assert isinstance(part, UserMessage)
     return part._replace(stored=None)
 
@@ -155,10 +155,10 @@ def test_context_is_sent_once(
         user_message(second)._replace(stored=StoredMessage({"content": "snow?"}, "b")),
     ]
 
-    found = find_injected_context(chat, sent, {compacted})
+    context = find_injected_context(chat, sent, {compacted})
 
-    assert found
-    assert found["words"] == text_digest("snow?")
+    assert context
+    assert context["words"] == text_digest("snow?")
     before, _, after = second.partition("snow?")
     expected = SAME_CONTEXT if is_repeated else before
-    assert found["texts"] == [[expected, after]]
+    assert context["texts"] == [[expected, after]]

@@ -85,13 +85,13 @@ def test_message_without_content_gets_none() -> None:
 
 def test_result_is_where_the_host_looks() -> None:
     """It reads `choices[0].message.content` alone."""
-    found = task_result("A title", "f.gpt-5.2")
+    result = task_result("A title", "f.gpt-5.2")
 
-    assert found["choices"][0]["message"] == {
+    assert result["choices"][0]["message"] == {
         "role": "assistant",
         "content": "A title",
     }
-    ChatCompletion.model_validate({**found, "id": "", "created": 0}, strict=True)
+    ChatCompletion.model_validate({**result, "id": "", "created": 0}, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def remarks(items: list[Item]) -> list[str]:
 
 def texts(items: list[Item]) -> list[str]:
     """What the items say as an answer; lines that nobody sees are not in it."""
-    said = (message_text(item) for item in items if item["type"] == "message")
-    return [text for text in map(strip_markers, said) if text]
+    spoken = (message_text(item) for item in items if item["type"] == "message")
+    return [text for text in map(strip_markers, spoken) if text]
 
 
 def grown(parts: list[str]) -> Iterator[RunEvent]:
@@ -58,19 +58,19 @@ def grown(parts: list[str]) -> Iterator[RunEvent]:
 
 def test_remark_is_a_quotation_between_the_cards() -> None:
     """In its place; the answer is the only message."""
-    told = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
+    rendered = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
 
-    kinds = [item["type"] for item in told.view.shown.items]
+    kinds = [item["type"] for item in rendered.view.shown.items]
     assert kinds == ["reasoning", COMMENTARY_TYPE, "message", "reasoning", "message"]
-    assert remarks(told.view.shown.items) == ["> I look:\n> \n> - here"]
-    assert texts(told.view.shown.items) == ["Rain."]
+    assert remarks(rendered.view.shown.items) == ["> I look:\n> \n> - here"]
+    assert texts(rendered.view.shown.items) == ["Rain."]
 
 
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
     """What the host gives back is the answer, with lines that nobody sees."""
-    told = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
+    rendered = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
 
-    stored = host_functions.reduce([c for c in told.chunks if "type" in c])
+    stored = host_functions.reduce([c for c in rendered.chunks if "type" in c])
 
     assert remarks(stored) == ["> I look:\n> \n> - here"]
     assert [m["content"] for m in host_functions.convert(stored)] == ["Rain."]
@@ -128,12 +128,12 @@ def test_remark_without_words_is_nothing() -> None:
 
 def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
     """It is no answer."""
-    told = tell(run_of_transcript("remark-cut.sse"))
+    rendered = tell(run_of_transcript("remark-cut.sse"))
 
-    [remark] = remarks(told.view.shown.items)
+    [remark] = remarks(rendered.view.shown.items)
     assert remark.startswith("> One line.\n> \n> And")
-    assert texts(told.view.shown.items) == []
-    assert told.written == []
+    assert texts(rendered.view.shown.items) == []
+    assert rendered.written == []
 
 
 # ------------------------------------------------------------------ as the answer
@@ -144,11 +144,11 @@ def test_remark_with_which_a_run_ends_is_its_answer(
     in_output: bool, host_functions: HostFunctions
 ) -> None:
     """Nobody looks at an empty answer; the one before stays progress."""
-    told = tell(run_of(reasoning("1"), LOOK, DONE), in_output=in_output)
+    rendered = tell(run_of(reasoning("1"), LOOK, DONE), in_output=in_output)
 
-    stored = host_functions.reduce([c for c in told.chunks if "type" in c])
+    stored = host_functions.reduce([c for c in rendered.chunks if "type" in c])
 
-    assert stored == told.view.shown.items
+    assert stored == rendered.view.shown.items
     assert texts(stored) == ["Done."]
     assert [text for text in remarks(stored) if text] == ["> I look:\n> \n> - here"]
 
@@ -208,7 +208,7 @@ def test_sources_of_a_remark_count() -> None:
     link = "([a.example](https://a.example?utm_source=openai))"
     remark = message("1", f"So far: rain {link}.", "commentary")
 
-    told = tell(run_of(remark, ANSWER))
+    rendered = tell(run_of(remark, ANSWER))
 
-    assert remarks(told.view.shown.items) == ["> So far: rain [1]."]
-    assert [c for c in told.chunks if c.get("event", {}).get("type") == "source"]
+    assert remarks(rendered.view.shown.items) == ["> So far: rain [1]."]
+    assert [c for c in rendered.chunks if c.get("event", {}).get("type") == "source"]

@@ -160,11 +160,11 @@ def test_complete_answer_has_its_annotations() -> None:
     note = {"type": "url_citation", "url": "https://b.example", "title": "B"}
     second = message("2", "Snow.", annotations=[{**note, "start_index": 1}])
 
-    told = answered(first, second)
+    answer = answered(first, second)
 
     text = "Rain ([a.example](https://a.example)).\n\nSnow."
-    assert told["content"] == text
-    [cited] = told["annotations"]
+    assert answer["content"] == text
+    [cited] = answer["annotations"]
     assert cited["url_citation"] == {
         "url": "https://b.example",
         "title": "B",

@@ -309,8 +309,10 @@ def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
 
     deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[cited]))
 
-    [[found]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
-    assert (joined_text(deltas), found["url_citation"]["start_index"]) == (
+    [[annotation]] = [
+        delta["annotations"] for delta in deltas if "annotations" in delta
+    ]
+    assert (joined_text(deltas), annotation["url_citation"]["start_index"]) == (
         "One\n\nTwo.",
         5,
     )
@@ -325,8 +327,10 @@ def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
 
     deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
 
-    [[found]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
-    assert joined_text(deltas)[found["url_citation"]["start_index"] :] == "Two."
+    [[annotation]] = [
+        delta["annotations"] for delta in deltas if "annotations" in delta
+    ]
+    assert joined_text(deltas)[annotation["url_citation"]["start_index"] :] == "Two."
 
 
 def test_text_that_broke_off_is_told_to_its_end() -> None:

@@ -27,9 +27,9 @@ def deltas(*events: Any) -> list[dict[str, Any]]:
 
 def test_picture_is_one_delta_without_sketches() -> None:
     """As clients of Chat Completions know it; sketches are none of it."""
-    found = deltas(*run_of(DRAWN, message("1", "There.")))
+    rendered = deltas(*run_of(DRAWN, message("1", "There.")))
 
-    assert [delta["images"] for delta in found if "images" in delta] == [IMAGES]
+    assert [delta["images"] for delta in rendered if "images" in delta] == [IMAGES]
 
 
 def test_file_stands_below_the_text() -> None:
@@ -41,9 +41,9 @@ def test_file_stands_below_the_text() -> None:
         for event in run_of(message("1", text))
     ]
 
-    said = "".join(delta.get("content") or "" for delta in deltas(*events))
+    content = "".join(delta.get("content") or "" for delta in deltas(*events))
 
-    assert said == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"
+    assert content == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"
 
 
 def test_one_result_holds_its_pictures() -> None:
@@ -51,9 +51,9 @@ def test_one_result_holds_its_pictures() -> None:
     last = run_of(DRAWN, message("1", "There."))[-1]
     assert isinstance(last, RunDone)
 
-    found = completion(last, *HEAD)["choices"][0]["message"]
+    answer = completion(last, *HEAD)["choices"][0]["message"]
 
-    assert (found["content"], found["images"]) == ("There.", IMAGES)
+    assert (answer["content"], answer["images"]) == ("There.", IMAGES)
 
 
 def test_result_without_a_picture_says_nothing_of_them() -> None:

@@ -112,10 +112,10 @@ def test_many_pictures_are_shown_again_less_often() -> None:
         files = [{**FILE, "id": f"f-{number}"} for number in range(count)]
         events = [
             event
-            for place, one in enumerate(files)
+            for index, file in enumerate(files)
             for event in (
-                ItemAdded(place, DRAWN),
-                ItemDone(place, DRAWN, {"files": [one]}),
+                ItemAdded(index, DRAWN),
+                ItemDone(index, DRAWN, {"files": [file]}),
             )
         ]
         shown_again = host_events(

@@ -37,9 +37,9 @@ each_transcript = pytest.mark.parametrize(
 )
 
 
-def stored(host: HostFunctions, told: Told) -> list[Item]:
+def stored(host: HostFunctions, rendered: Told) -> list[Item]:
     """The output items that the host keeps of a message."""
-    return host.reduce([chunk for chunk in told.chunks if "type" in chunk])
+    return host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
 
 
 def sent_next(
@@ -51,9 +51,9 @@ def sent_next(
     return build_input(parts, records or {}, ORIGIN)[1:-1]
 
 
-def statuses(told: Told) -> list[str]:
+def statuses(rendered: Told) -> list[str]:
     """The status lines above the answer, but for the one that sums it up."""
-    events = [chunk["event"] for chunk in told.chunks if "event" in chunk]
+    events = [chunk["event"] for chunk in rendered.chunks if "event" in chunk]
     lines = [e["data"]["description"] for e in events if e["type"] == "status"]
     return [line for line in lines if not line.startswith("Finished in")]
 
@@ -63,7 +63,7 @@ def refused() -> list[RunEvent]:
     call, output = refused_pair(REQUEST, "No.")
     call = {**call, "id": "fc_mcpr_1"}
     [*asked, _] = run_of(reasoning("1"), REQUEST)
-    told: list[RunEvent] = [
+    called: list[RunEvent] = [
         ItemAdded(2, call),
         ItemDone(2, call),
         ToolOutput(3, output, failed=True),
@@ -75,7 +75,7 @@ def refused() -> list[RunEvent]:
         for event in rest
         if isinstance(event, ItemAdded | TextDelta | ItemDone)
     ]
-    return [*asked, *told, *moved, RunDone(COMPLETED, output=items)]
+    return [*asked, *called, *moved, RunDone(COMPLETED, output=items)]
 
 
 def calls_in(items: list[Item]) -> list[Item]:
@@ -88,20 +88,20 @@ def calls_in(items: list[Item]) -> list[Item]:
 
 def test_a_call_is_a_card_of_the_hosts_own(host_functions: HostFunctions) -> None:
     """Arguments that grow, then the output; each item with an id of its own."""
-    told = tell(run_of_transcript("mcp.sse"))
+    rendered = tell(run_of_transcript("mcp.sse"))
 
-    thought, call, output, said = stored(host_functions, told)
-    assert (thought["type"], said["type"]) == ("reasoning", "message")
+    thought, call, output, answered = stored(host_functions, rendered)
+    assert (thought["type"], answered["type"]) == ("reasoning", "message")
     assert (call["type"], call["name"]) == ("function_call", "clocks_now")
     assert call["arguments"] == '{"zone":"UTC"}'
     assert (call["status"], output["status"]) == ("completed", "completed")
     assert output["type"] == "function_call_output"
     assert output["output"] == [{"type": "input_text", "text": "12:00"}]
     assert output["call_id"] == call["call_id"]
-    assert len({item["id"] for item in (thought, call, output, said)}) == 4
-    [begun] = [c["item"] for c in told.chunks if _begins(c, call["id"])]
+    assert len({item["id"] for item in (thought, call, output, answered)}) == 4
+    [begun] = [c["item"] for c in rendered.chunks if _begins(c, call["id"])]
     assert (begun["arguments"], begun["status"]) == ("", "in_progress")
-    grown = [c for c in told.chunks if "arguments.delta" in c.get("type", "")]
+    grown = [c for c in rendered.chunks if "arguments.delta" in c.get("type", "")]
     assert len(grown) > 1
     assert "".join(chunk["delta"] for chunk in grown) == call["arguments"]
 
@@ -122,9 +122,9 @@ def test_a_call_that_failed_shows_why(
     name: str, words: str, host_functions: HostFunctions
 ) -> None:
     """Call and output are marked, and the server's words are there."""
-    told = tell(run_of_transcript(f"{name}.sse"))
+    rendered = tell(run_of_transcript(f"{name}.sse"))
 
-    _, call, output, _ = stored(host_functions, told)
+    _, call, output, _ = stored(host_functions, rendered)
     assert (call["status"], output["status"]) == ("failed", "failed")
     assert output["output"][0]["text"] == words
 
@@ -148,9 +148,9 @@ def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
 
 def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> None:
     """The host has a card of its own to ask; a call without output it would run."""
-    told = tell(run_of_transcript("mcp-approval.1.sse"))
+    rendered = tell(run_of_transcript("mcp-approval.1.sse"))
 
-    assert not calls_in(stored(host_functions, told))
+    assert not calls_in(stored(host_functions, rendered))
 
 
 def test_a_refused_call_is_a_card_that_failed(host_functions: HostFunctions) -> None:
@@ -165,17 +165,17 @@ def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     """The host would run what has no output; the next turn knows nothing of it."""
     whole = run_of_transcript("mcp.sse")
     end = next(
-        place
-        for place, event in enumerate(whole)
+        index
+        for index, event in enumerate(whole)
         if isinstance(event, ItemDone) and event.item["type"] == "mcp_call"
     )
-    told = tell([*whole[:end], RunDone(CUT)])
+    rendered = tell([*whole[:end], RunDone(CUT)])
 
-    call, output = calls_in(stored(host_functions, told))
+    call, output = calls_in(stored(host_functions, rendered))
     assert (call["status"], output["status"]) == ("incomplete", "failed")
     assert call["call_id"] == output["call_id"]
     assert "may have made this call" in output["output"][0]["text"]
-    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
     assert not calls_in(sent)
 
 
@@ -188,8 +188,8 @@ def test_the_next_turn_sends_what_the_next_round_would(
 ) -> None:
     """The list once, each call with its output behind it, byte for byte."""
     events = run_of_transcript(f"{name}.sse")
-    told = tell(events)
-    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+    rendered = tell(events)
+    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
 
     assert sent == replay_output(ended_items(events), with_reasoning=True)
     assert not [item for item in sent if item["type"] == "mcp_call"]
@@ -197,16 +197,16 @@ def test_the_next_turn_sends_what_the_next_round_would(
 
 def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
     """The next turn asks the server again."""
-    told = tell(run_of_transcript("mcp-unlisted.sse"))
-    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+    rendered = tell(run_of_transcript("mcp-unlisted.sse"))
+    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
 
     assert [item["type"] for item in sent] == ["reasoning", "message"]
 
 
 def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
     """As a call that failed, with the reasoning that led to it."""
-    told = tell(refused())
-    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+    rendered = tell(refused())
+    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
 
     assert [item["type"] for item in sent] == [
         *("reasoning", "function_call", "function_call_output", "message")
@@ -228,22 +228,22 @@ def test_without_a_record_the_call_is_still_known(
 
 def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:
     """The kept call goes with it, and the reasoning that led to it."""
-    told = tell(run_of_transcript("mcp.sse"))
+    rendered = tell(run_of_transcript("mcp.sse"))
     rest = [
         item
-        for item in stored(host_functions, told)
+        for item in stored(host_functions, rendered)
         if not item_type(item).startswith("function_call")
     ]
-    sent = sent_next(host_functions, rest, told.records)
+    sent = sent_next(host_functions, rest, rendered.records)
 
     assert [item["type"] for item in sent] == ["mcp_list_tools", "message"]
 
 
 def test_remote_output_is_stored_once() -> None:
     """In the host's output, not in our records as well."""
-    told = tell(run_of_transcript("mcp.sse"))
+    rendered = tell(run_of_transcript("mcp.sse"))
 
-    kept = [item for record in told.records.values() for item in record.payload]
+    kept = [item for record in rendered.records.values() for item in record.payload]
     assert [item["type"] for item in kept] == [
         *("mcp_list_tools", "reasoning", "function_call", "message")
     ]

@@ -94,13 +94,13 @@ def test_host_reduces_the_events_to_what_the_view_holds(
 ) -> None:
     """Item by item; a text that was cut off is there as far as it grew."""
     events = run_of_transcript(name)
-    told = tell(events)
+    rendered = tell(events)
 
-    reduced = host_functions.reduce(natives(told.chunks))
+    reduced = host_functions.reduce(natives(rendered.chunks))
 
-    assert len(reduced) == len(told.view.shown.items)
+    assert len(reduced) == len(rendered.view.shown.items)
     ended = {event.output_index for event in events if isinstance(event, ItemDone)}
-    for item, held in zip(reduced, told.view.shown.items, strict=True):
+    for item, held in zip(reduced, rendered.view.shown.items, strict=True):
         if held.get("status") != "in_progress":
             assert item == held
         else:
@@ -111,33 +111,37 @@ def test_host_reduces_the_events_to_what_the_view_holds(
     begun = [i for i in reduced if i.get("status") in ("in_progress", "incomplete")]
     shown = map(message_text, begun)  # a remark as a quotation
     unfinished = [text.removeprefix("> ").replace("\n> ", "\n") for text in shown]
-    assert all(any(text in found for found in unfinished) for text in cut if text)
+    assert all(any(text in whole for whole in unfinished) for text in cut if text)
 
 
 @each_transcript
 def test_no_event_carries_what_nobody_may_read(name: str) -> None:
     """Sealed reasoning stays between us and the API."""
-    told = tell(run_of_transcript(name))
+    rendered = tell(run_of_transcript(name))
 
-    assert "encrypted_content" not in json.dumps([told.chunks, told.view.shown.items])
+    assert "encrypted_content" not in json.dumps(
+        [rendered.chunks, rendered.view.shown.items]
+    )
 
 
 @each_transcript
 def test_marker_is_whole_in_one_event(name: str) -> None:
     """Half of one would flash on the page."""
-    told = tell(run_of_transcript(name))
+    rendered = tell(run_of_transcript(name))
 
-    with_marker = [c for c in told.chunks if "delta" in c and has_marker(c["delta"])]
-    assert not any("[openai_r" in c["delta"] for c in told.chunks if "delta" in c) or (
-        with_marker
-    )
+    with_marker = [
+        c for c in rendered.chunks if "delta" in c and has_marker(c["delta"])
+    ]
+    assert not any(
+        "[openai_r" in c["delta"] for c in rendered.chunks if "delta" in c
+    ) or (with_marker)
     for chunk in with_marker:
         assert chunk["delta"].startswith("\n\n[openai_responses:v2:")
         assert "]: #\n\n" in chunk["delta"]
     alone = [
-        i for i in told.view.shown.items if str(i.get("id")).startswith("msg_kept_")
+        i for i in rendered.view.shown.items if str(i.get("id")).startswith("msg_kept_")
     ]
-    assert len(with_marker) + len(alone) == len(told.records)
+    assert len(with_marker) + len(alone) == len(rendered.records)
 
 
 @each_transcript
@@ -174,17 +178,17 @@ def ended_on_the_page(chunks: list[Json]) -> Iterator[tuple[str, Item]]:
     texts: dict[int, str] = {}
     ended = set[int]()
     for chunk in chunks:
-        place = chunk.get("output_index", -1)
+        index = chunk.get("output_index", -1)
         item = chunk.get("item", {})
         if chunk.get("type") == "response.output_text.delta":
-            texts[place] += chunk["delta"]
+            texts[index] += chunk["delta"]
         if item.get("type") not in ("message", COMMENTARY_TYPE):
             continue
-        if item["status"] != "in_progress" and place not in ended:
-            ended.add(place)
-            if not has_marker(message_text(item)) or texts[place]:
-                yield texts[place], item
-        texts[place] = message_text(item)
+        if item["status"] != "in_progress" and index not in ended:
+            ended.add(index)
+            if not has_marker(message_text(item)) or texts[index]:
+                yield texts[index], item
+        texts[index] = message_text(item)
 
 
 @each_transcript
@@ -293,25 +297,25 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
     parts = [{"type": kinds[key], "text": text} for text in ("One", "Two")]
     thought = {**without(reasoning("1"), "summary"), "summary": [], key: parts}
 
-    told = tell(run_of(thought))
+    rendered = tell(run_of(thought))
 
-    deltas = [chunk["delta"] for chunk in told.chunks if "delta" in chunk]
+    deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
     assert "".join(deltas) == "One\n\nTwo"
-    [item] = told.view.shown.items
+    [item] = rendered.view.shown.items
     assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
 
 
 @each_transcript
 def test_reasoning_deltas_add_up_to_the_stored_parts(name: str) -> None:
     """The parts that grew are the parts that are stored."""
-    told = tell(run_of_transcript(name))
+    rendered = tell(run_of_transcript(name))
 
-    for place, item in enumerate(told.view.shown.items):
+    for index, item in enumerate(rendered.view.shown.items):
         if item["type"] == "reasoning" and item["status"] == "completed":
             grown = [
                 chunk["delta"]
-                for chunk in told.chunks
-                if "delta" in chunk and chunk["output_index"] == place
+                for chunk in rendered.chunks
+                if "delta" in chunk and chunk["output_index"] == index
             ]
             parts = [*item.get("summary", []), *item.get("content", [])]
             assert "".join(grown) == "".join(part["text"] for part in parts)

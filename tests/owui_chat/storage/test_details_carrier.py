@@ -81,16 +81,16 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
     for number, events in enumerate(rounds):
         view = Page(lambda: 1.0)
         chunks = [chunk for event in events for chunk in view.render(event)]
-        place = next(i for i, item in enumerate(view.items) if is_reasoning(item))
+        index = next(i for i, item in enumerate(view.items) if is_reasoning(item))
         ended = ended_items(events)
         closing = closing_commentary(ended)
         unshown = [item for item in ended if is_commentary(item) and item != closing]
         pairs = [(i, "" if i in unshown else message_text(i)) for i in ended]
         details = write_details(str(number), pairs, ORIGIN, {"round": number}, SIGN)
-        thought = {**view.items[place], "reasoning_details": details}
+        thought = {**view.items[index], "reasoning_details": details}
         amended = {
             "type": "response.output_item.done",
-            "output_index": place,
+            "output_index": index,
             "item": thought,
         }
         shown = host.reduce([*(c for c in chunks if "type" in c), amended])
@@ -209,8 +209,8 @@ def edited(text: str) -> list[Item]:
     turn = [reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two.")]
     pairs = [(item, message_text(item)) for item in turn]
     details = write_details("1", pairs, ORIGIN, {}, SIGN)
-    said = {"role": "assistant", "content": text, "reasoning_details": details}
-    return sent([said])
+    answered = {"role": "assistant", "content": text, "reasoning_details": details}
+    return sent([answered])
 
 
 def test_edit_behind_the_last_place_is_the_person_s_text() -> None:
@@ -237,10 +237,10 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
     item = message("1", "<think>Hm.</think> Rain. ")
     pairs = [(reasoning("1"), ""), (item, "Rain. ")]
     details = write_details("1", pairs, ORIGIN, {}, SIGN)
-    said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+    answered = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    kept = sent([said])
-    changed = sent([{**said, "content": "Snow."}])
+    kept = sent([answered])
+    changed = sent([{**answered, "content": "Snow."}])
 
     assert kept == replay_output([reasoning("1"), item], with_reasoning=True)
     assert message_text(changed[1]) == "Snow."
@@ -305,9 +305,9 @@ def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
     """The rest goes to any."""
     pairs = [(reasoning("1"), ""), (message("1", "Rain."), "Rain.")]
     details = write_details("1", pairs, ORIGIN, {}, SIGN)
-    said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+    answered = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    assert [item["type"] for item in sent([said], other)] == ["message"]
+    assert [item["type"] for item in sent([answered], other)] == ["message"]
 
 
 def test_notes_come_back() -> None:
@@ -350,9 +350,9 @@ BROKEN: list[object] = [
 @pytest.mark.parametrize("details", BROKEN)
 def test_reasoning_details_of_others_are_ignored(details: object) -> None:
     """A message with it is read as if it carried nothing."""
-    said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+    answered = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    parts, records = restore_from_details(parse_messages([said])[1], SIGN)
+    parts, records = restore_from_details(parse_messages([answered])[1], SIGN)
 
     assert (parts, records) == ([AssistantText("Rain.")], {})
     assert read_details(details, SIGN) == []
@@ -370,15 +370,15 @@ def test_unsigned_details_give_only_reasoning_and_shown_text() -> None:
     ]
     details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
     details[0]["signature"] = details[0]["signature"][::-1]
-    said = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
+    answered = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
 
-    [found] = read_details(details, SIGN)
-    parts, records = restore_from_details(parse_messages([said])[1], SIGN)
+    [response] = read_details(details, SIGN)
+    parts, records = restore_from_details(parse_messages([answered])[1], SIGN)
     items = build_input(parts, records, ORIGIN)
 
-    assert found.notes == {}
-    assert "Obey" not in str(found)
-    assert "arguments" not in str(found)
+    assert response.notes == {}
+    assert "Obey" not in str(response)
+    assert "arguments" not in str(response)
     assert [item.get("encrypted_content") or message_text(item) for item in items] == [
         *("sealed-2", "Hello."),
     ]
@@ -394,9 +394,9 @@ def test_one_signature_holds_for_a_response() -> None:
     assert ["signature" in entry for entry in details] == [True, False, False]
     assert read_details(details[::-1], SIGN)[0].notes
     for form in forms:
-        [found] = read_details(form, SIGN)
-        assert found.notes == {}
-        assert "arguments" not in str(found)
+        [response] = read_details(form, SIGN)
+        assert response.notes == {}
+        assert "arguments" not in str(response)
 
 
 def test_entries_that_were_signed_one_by_one_are_read() -> None:
@@ -408,11 +408,11 @@ def test_entries_that_were_signed_one_by_one_are_read() -> None:
     ]
     details[1]["data"] = "changed"
 
-    [found] = read_details(details, SIGN)
+    [response] = read_details(details, SIGN)
 
-    assert found.notes == {"style": "lean"}
-    assert found.items[1][0]["arguments"]
-    assert found.items[0][0] == {
+    assert response.notes == {"style": "lean"}
+    assert response.items[1][0]["arguments"]
+    assert response.items[0][0] == {
         **{"type": "reasoning", "summary": []},
         "encrypted_content": "changed",
     }

@@ -62,7 +62,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "found"),
+    ("text", "name", "addresses"),
     [
         (f"[people.csv]({ADDRESS}) and {ADDRESS}.", "people.csv", [ADDRESS]),
         (f"[it]({ADDRESS})", "other.csv", []),
@@ -74,9 +74,9 @@ def test_files_that_a_message_cites_are_found_once() -> None:
         ("people.csv", "people.csv", []),
     ],
 )
-def test_addresses_of_a_file(text: str, name: str, found: list[str]) -> None:
+def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:
     """By the name at their end; a full stop behind one is none of it."""
-    assert container_addresses(text, name) == found
+    assert container_addresses(text, name) == addresses
 
 
 def test_text_gets_the_addresses_of_the_host() -> None:
@@ -145,23 +145,23 @@ def test_stored_picture_goes_back_at_its_place(
         [AssistantText(f"{format_marker('items', A)}There.")], records, ORIGIN
     )
 
-    thought, *found, said = items
+    thought, *restored, answered = items
     assert thought["type"] == "reasoning"
-    assert found == pictures
-    assert said["role"] == "assistant"
+    assert restored == pictures
+    assert answered["role"] == "assistant"
 
 
 def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
     """Nothing would follow it."""
     parts = [AssistantText(format_marker("items", A))]
     records = records_of(reasoning("1"), KEPT)
-    lost, found = (
+    lost, restored = (
         build_input(parts, restore_images(records, held), ORIGIN)
         for held in ({}, {"f-1": "AAAA"})
     )
 
     assert lost == []
-    assert found[1:] == [PICTURE]
+    assert restored[1:] == [PICTURE]
 
 
 def test_pictures_of_earlier_writers_go_back() -> None:

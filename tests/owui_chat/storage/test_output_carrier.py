@@ -110,18 +110,24 @@ def test_commentary_is_restored_between_its_neighbors() -> None:
         *(remarks[1], kept(B, "msg_2"), call("2"), {**made, "call_id": "call_2"}),
         *(remarks[2], kept(C, "msg_3"), message("b", "Snow.")),
     ]
-    one: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "rain")]
-    two: list[ChatPart] = [ToolCall("call_2", "f", "{}"), ToolMessage("call_2", "rain")]
+    first: list[ChatPart] = [
+        ToolCall("call_1", "f", "{}"),
+        ToolMessage("call_1", "rain"),
+    ]
+    second: list[ChatPart] = [
+        ToolCall("call_2", "f", "{}"),
+        ToolMessage("call_2", "rain"),
+    ]
 
     with_stored = restored(
-        [AssistantText("Rain."), *one, *two, AssistantText("Snow.")], run
+        [AssistantText("Rain."), *first, *second, AssistantText("Snow.")], run
     )
 
     assert with_stored == [
         AssistantText("Rain.", [A]),
-        *one,
+        *first,
         AssistantText("", [B]),
-        *two,
+        *second,
         AssistantText("Snow.", [C]),
     ]
     # Whose cards were deleted stays behind what is left.
@@ -190,10 +196,10 @@ def test_words_that_code_holds_are_not_taken_for_the_answer() -> None:
     """The host puts code into the text, in front of what the model said of it."""
     code = {"type": CODE_CARD, "code": "Rain."}
     run = [code, message("1", "Rain."), kept(A, "msg_1")]
-    told = code_text("Rain.")
+    shown = code_text("Rain.")
 
-    assert restored([AssistantText(f"{told}\nRain.")], run) == [
-        AssistantText(told, []),
+    assert restored([AssistantText(f"{shown}\nRain.")], run) == [
+        AssistantText(shown, []),
         AssistantText("Rain.", [A]),
     ]
     assert restored([AssistantText("Rain.")], run) == [AssistantText("Rain.", [A])]

@@ -46,22 +46,22 @@ def payloads(*items: Item) -> list[list[Item]]:
 
 def written_at(events: Sequence[RunEvent]) -> list[tuple[RunEvent, Record]]:
     """Each record with the event that asked for it."""
-    found: list[tuple[RunEvent, Record]] = []
+    pairs: list[tuple[RunEvent, Record]] = []
     waiting: list[Record] = []
     for event in recorded(events, Recorder(AUTHOR, Ids())):
         if isinstance(event, NewRecord):
             waiting.append(event.record)
         elif isinstance(event, TextDelta | ItemDone | RunDone):
-            found += [(event, record) for record in waiting]
+            pairs += [(event, record) for record in waiting]
             waiting = []
-    return found
+    return pairs
 
 
 def test_reasoning_is_kept_in_front_of_its_answer() -> None:
     """Without id and status, sealed as it came; the answer itself is in the chat."""
-    told = tell(run_of(reasoning("1"), message("1", "Rain.")))
+    rendered = tell(run_of(reasoning("1"), message("1", "Rain.")))
 
-    [record] = told.records.values()
+    [record] = rendered.records.values()
     assert record.payload == (without(reasoning("1"), "id", "status"),)
     assert record.kind == "reasoning"
     assert record.model == AUTHOR.model
@@ -222,9 +222,9 @@ def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> Non
     """Only its end tells whether it is shown otherwise; then it is too late for one."""
     author = AUTHOR._replace(cites=True)
 
-    told = tell(run_of(message("1", "Rain.")), author=author)
+    rendered = tell(run_of(message("1", "Rain.")), author=author)
 
-    [record] = told.written
+    [record] = rendered.written
     assert record.payload == (STUB,)
     assert tell(run_of(message("1", "Rain."))).written == []
 
@@ -291,9 +291,9 @@ def test_message_without_text_leaves_its_marker_to_the_next() -> None:
 
 def test_reasoning_that_nothing_follows_is_not_kept() -> None:
     """Alone it would be refused."""
-    told = tell(run_of(message("1", "Rain."), reasoning("1")))
+    rendered = tell(run_of(message("1", "Rain."), reasoning("1")))
 
-    assert told.records == {}
+    assert rendered.records == {}
 
 
 @pytest.mark.parametrize("field", ["encrypted_content", "none"])
@@ -308,11 +308,11 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     author = AUTHOR._replace(keeps_reasoning=False)
     items = reasoning("1"), call("0"), message("1", "Rain.", "final_answer")
 
-    told = tell(run_of(*items), author)
+    rendered = tell(run_of(*items), author)
 
-    [record] = told.records.values()
+    [record] = rendered.records.values()
     assert record.payload == (strip_for_replay(call("0")), stub("final_answer"))
-    assert "encrypted_content" not in str(told.written)
+    assert "encrypted_content" not in str(rendered.written)
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
@@ -320,9 +320,9 @@ def test_author_that_keeps_no_reasoning_never_does(name: str) -> None:
     """Whatever the run."""
     author = AUTHOR._replace(keeps_reasoning=False)
 
-    told = tell(run_of_transcript(name), author=author)
+    rendered = tell(run_of_transcript(name), author=author)
 
-    assert "encrypted_content" not in str(told.written)
+    assert "encrypted_content" not in str(rendered.written)
 
 
 def test_calls_of_all_rounds_are_kept_in_front_of_the_text() -> None:
@@ -391,9 +391,9 @@ def test_rest_of_nothing_is_nothing() -> None:
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_no_record_is_empty_and_every_kept_item_is_clean(name: str) -> None:
     """Whatever the run: no ids, no states, no reasoning without its seal."""
-    told = tell(run_of_transcript(name))
+    rendered = tell(run_of_transcript(name))
 
-    for record in told.written:
+    for record in rendered.written:
         assert record.payload
         for item in record.payload:
             assert item == strip_for_replay(item)
@@ -405,11 +405,11 @@ def test_each_record_is_begun_once(name: str) -> None:
     """A text grows in thousands of deltas; the chat is written a few times."""
     events = run_of_transcript(name)
 
-    told = tell(events)
+    rendered = tell(events)
 
     messages = {e.output_index for e in events if isinstance(e, ItemAdded)}
-    assert len(told.records) <= len(messages) + 1
-    assert len(told.written) <= 2 * len(told.records)
+    assert len(rendered.records) <= len(messages) + 1
+    assert len(rendered.written) <= 2 * len(rendered.records)
 
 
 def test_compaction_is_kept_as_reasoning_is() -> None:

@@ -135,8 +135,8 @@ def test_turn_without_a_thought_is_not_carried() -> None:
 
 def test_turn_details_are_reported_once() -> None:
     """The end of the run has nothing to add."""
-    told = details(NO_ROUND)
+    events = details(NO_ROUND)
 
-    assert [isinstance(one, TurnDetails) for one in told].count(True) == 1
-    assert isinstance(told[-1], RunDone)
-    assert not isinstance(told[-2], TurnDetails)
+    assert [isinstance(event, TurnDetails) for event in events].count(True) == 1
+    assert isinstance(events[-1], RunDone)
+    assert not isinstance(events[-2], TurnDetails)

@@ -100,10 +100,10 @@ def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
     read = read_records(earlier_chat(**{ulid: earlier_record()}), SIGN)
 
     assert list(read) == [ulid.upper()]
-    found = read[ulid.upper()]
-    assert found.payload == (BARE,)
-    assert found.origin == Origin("gpt-5.2")
-    assert (found.message_id, found.created_at) == ("m-0", 1_750_000_000)
+    restored = read[ulid.upper()]
+    assert restored.payload == (BARE,)
+    assert restored.origin == Origin("gpt-5.2")
+    assert (restored.message_id, restored.created_at) == ("m-0", 1_750_000_000)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_record_with_odd_fields_still_counts() -> None:
         model=None, created_at="yesterday", message_id=None, origin="?"
     )
 
-    found = read_records(earlier_chat(**{ULID: odd}), SIGN)[ULID]
+    restored = read_records(earlier_chat(**{ULID: odd}), SIGN)[ULID]
 
-    assert (found.model, found.created_at, found.message_id) == ("", 0, "")
-    assert found.payload == (BARE,)
+    assert (restored.model, restored.created_at, restored.message_id) == ("", 0, "")
+    assert restored.payload == (BARE,)
 
 
 # ---------------------------------------------------------------- not ours
@@ -205,8 +205,10 @@ def test_unsigned_record_is_used_only_where_harmless(
 
     read = read_records({"openai_responses_pipe": {"items": rows}}, SIGN)
 
-    assert [list(one.payload) for one in read.values()] == ([used] if used else [])
-    assert all(one.shown == "" for one in read.values())
+    assert [list(stored.payload) for stored in read.values()] == (
+        [used] if used else []
+    )
+    assert all(stored.shown == "" for stored in read.values())
 
 
 def test_signature_holds_after_a_database_changed_the_order_of_keys() -> None:
