@@ -95,13 +95,13 @@ async def test_second_turn_replays_the_reasoning_of_the_first(
 
     await chunks_of(pipe, chat("Hi", stored(first), "And now?"), **NATIVE)
 
-    one, two = sim.requests
-    assert one.response is not None
-    received = [strip_for_replay(item) for item in one.response["output"]]
+    asked, asked_again = sim.requests
+    assert asked.response is not None
+    received = [strip_for_replay(item) for item in asked.response["output"]]
     assert received[0]["encrypted_content"]
     assert received[1]["phase"]
-    assert two.body["input"][:-1] == [*one.body["input"], *received]
-    assert without_keys(two.body, "input") == without_keys(one.body, "input")
+    assert asked_again.body["input"][:-1] == [*asked.body["input"], *received]
+    assert without_keys(asked_again.body, "input") == without_keys(asked.body, "input")
 
 
 def without_keys(body: Json, *keys: str) -> Json:
@@ -200,9 +200,9 @@ async def test_users_valves_are_read_from_the_user(pipe: Pipe, sim: Simulator) -
     await chunks_of(pipe, chat("Hi"), __user__=chosen, __metadata__=IDS)
     await chunks_of(pipe, chat("Hi"), __user__=odd, __metadata__=IDS)
 
-    one, two = sim.requests
-    assert one.body["reasoning"]["effort"] == "low"
-    assert "effort" not in two.body["reasoning"]
+    first, second = sim.requests
+    assert first.body["reasoning"]["effort"] == "low"
+    assert "effort" not in second.body["reasoning"]
 
 
 async def test_two_copies_at_once_lose_nothing(
@@ -239,17 +239,17 @@ async def test_body_of_the_host_is_not_modified(pipe: Pipe) -> None:
 
 async def sentences(pipe: Pipe, body: Json) -> set[str]:
     """What each kind of caller is told, without the id that each error has."""
-    told = [
+    answers = [
         await chunks_of(pipe, body, **NATIVE),
         await chunks_of(pipe, body, **PLAIN),
         [await result_of(pipe, body, **NATIVE)],
         [await result_of(pipe, body, **PLAIN)],
     ]
-    for chunks in told:
+    for chunks in answers:
         assert all(set(chunk) == {"error"} for chunk in chunks)
         assert len(chunks) == 1
-    apart = [split_id(chunks[0]["error"]["message"]) for chunks in told]
-    assert len({error_id for _, error_id in apart}) == len(told)
+    apart = [split_id(chunks[0]["error"]["message"]) for chunks in answers]
+    assert len({error_id for _, error_id in apart}) == len(answers)
     return {sentence for sentence, _ in apart}
 
 
@@ -293,10 +293,10 @@ async def test_bad_input_gives_one_message(
     """The same for every kind of caller; the chat goes on afterwards."""
     pipe.valves = valves_for(sim, **valves)
 
-    [found] = await sentences(pipe, {**chat("Hi"), **body})
+    [problem] = await sentences(pipe, {**chat("Hi"), **body})
 
-    assert sentence in found
-    assert "sk-" not in found
+    assert sentence in problem
+    assert "sk-" not in problem
     pipe.valves = valves_for(sim)
     assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
 
@@ -306,10 +306,10 @@ async def test_unreachable_server_gives_one_message(pipe: Pipe, sim: Simulator) 
     address = f"http://127.0.0.1:{free_port()}/v1"
     pipe.valves = valves_for(sim, BASE_URL=address)
 
-    [found] = await sentences(pipe, chat("Hi"))
+    [problem] = await sentences(pipe, chat("Hi"))
 
-    assert "at 127.0.0.1 cannot be reached" in found
-    assert "BASE_URL" in found
+    assert "at 127.0.0.1 cannot be reached" in problem
+    assert "BASE_URL" in problem
 
 
 async def test_old_host_gets_one_message_and_no_request_is_sent(
@@ -318,9 +318,9 @@ async def test_old_host_gets_one_message_and_no_request_is_sent(
     """Nor asked."""
     host.provide("env", VERSION="0.11.3")
 
-    found = await sentences(pipe, chat("Hi"))
+    problems = await sentences(pipe, chat("Hi"))
 
-    assert found == {
+    assert problems == {
         "This pipe needs Open WebUI 0.11.4 or newer; this server runs 0.11.3. "
         "An administrator has to update Open WebUI."
     }
@@ -368,8 +368,8 @@ async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> Non
 
 def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
     """The sentence's id is in the log; neither tells what the error said."""
-    told, error_id = split_id(sentence)
-    assert told.startswith("Something in this pipe went wrong.")
+    text, error_id = split_id(sentence)
+    assert text.startswith("Something in this pipe went wrong.")
     assert re.fullmatch(
         rf"{error_id} \w+ at line \d+ in \w+", only_line(logging.ERROR, caplog)
     )

@@ -201,11 +201,11 @@ async def test_a_limit_of_rounds_ends_in_an_answer(pipe: Pipe, sim: Simulator) -
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "problem"),
     [({"maximum_tokens": 1}, "Token limit (1) reached.")],
 )
 async def test_each_limit_ends_with_an_answer(
-    pipe: Pipe, sim: Simulator, limit: Json, told: str
+    pipe: Pipe, sim: Simulator, limit: Json, problem: str
 ) -> None:
     """Not in an error."""
     configure(pipe, **limit)
@@ -215,7 +215,7 @@ async def test_each_limit_ends_with_an_answer(
     assert errors(chunks) == []
     assert grown(chunks)
     assert tool.calls == 0
-    assert outputs(sim)[-1].startswith(told)
+    assert outputs(sim)[-1].startswith(problem)
 
 
 async def test_calls_are_limited_by_the_valve(pipe: Pipe, sim: Simulator) -> None:
@@ -241,21 +241,21 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
 
 
 @pytest.mark.parametrize(
-    ("scenario", "told"),
+    ("scenario", "problem"),
     [
         ("unknown-tool", "there is not a tool named no_such_tool"),
         ("bad-arguments", "tool arguments parse error"),
     ],
 )
 async def test_invalid_call_is_not_made(
-    pipe: Pipe, sim: Simulator, scenario: str, told: str
+    pipe: Pipe, sim: Simulator, scenario: str, problem: str
 ) -> None:
     """It fails closed, and the model can correct itself (R18)."""
     tool = Weather()
     await chunks_of(pipe, asked(f"sim:{scenario}"), **given(tool))
 
     assert tool.calls == 0
-    assert outputs(sim)[0].startswith(told)
+    assert outputs(sim)[0].startswith(problem)
 
 
 async def test_own_tools_of_the_host_are_named_where_offered(
@@ -267,11 +267,11 @@ async def test_own_tools_of_the_host_are_named_where_offered(
     await chunks_of(pipe, body, **given(builtin=builtin))
     await chunks_of(pipe, asked("Hi", tools=offered(*builtin)), **given())
 
-    told, untold = (head(request.body) for request in sim.requests[-2:])
-    assert "`create_tasks`" in told
-    assert "`delegate_task`" in told
-    assert "`ask_user`" not in told
-    assert "<host_tools>" not in untold
+    with_tools, without_tools = (head(request.body) for request in sim.requests[-2:])
+    assert "`create_tasks`" in with_tools
+    assert "`delegate_task`" in with_tools
+    assert "`ask_user`" not in with_tools
+    assert "<host_tools>" not in without_tools
 
 
 async def test_a_guide_brings_memories_and_a_temperature(
@@ -314,11 +314,11 @@ async def test_a_model_without_functions_is_refused(pipe: Pipe) -> None:
 async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> None:
     """The rest of it holds."""
     configure(pipe, maximum_iterations="many", surprise=1)
-    told = statuses(await chunks_of(pipe, asked("Hi"), **given(user=ADMIN)))
+    lines = statuses(await chunks_of(pipe, asked("Hi"), **given(user=ADMIN)))
     hidden = statuses(await chunks_of(pipe, asked("Hi"), **given()))
 
-    assert any("`maximum_iterations` cannot be 'many'" in line for line in told)
-    assert any("unknown names: surprise" in line for line in told)
+    assert any("`maximum_iterations` cannot be 'many'" in line for line in lines)
+    assert any("unknown names: surprise" in line for line in lines)
     assert hidden == []
 
 
@@ -490,8 +490,8 @@ async def test_a_call_without_a_word_gets_a_thought(pipe: Pipe, shows: bool) -> 
     configure(pipe, emit_intermediate_thoughts=shows)
     chunks = await chunks_of(pipe, asked("sim:agent-silent"), **given(Weather()))
 
-    told = [thought for thought in thoughts_of(chunks) if thought]
-    assert told == (["I am going to use get_weather."] if shows else [])
+    thoughts = [thought for thought in thoughts_of(chunks) if thought]
+    assert thoughts == (["I am going to use get_weather."] if shows else [])
 
 
 @pytest.mark.parametrize("model", ["my_pipe.gpt-6.1-sol", AGENT])
@@ -560,10 +560,10 @@ async def test_an_answer_that_failed_has_its_metadata(
 async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
     """With no round; for the page, a plain client, and a whole answer (R15)."""
     configure(pipe, model="chatgpt-image-latest")
-    told: list[Json] = []
+    events: list[Json] = []
 
     async def emit(event: Json) -> None:
-        told.append(event)
+        events.append(event)
 
     page = await chunks_of(pipe, asked("Hi"), **given())
     plain = await chunks_of(pipe, asked("Hi"), __user__=USER, __metadata__={})
@@ -579,7 +579,7 @@ async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
     assert before_error["execution_metadata"] == metadata
     assert whole["execution_metadata"] == metadata
     assert "AGENT_JSON" in whole["error"]["message"]
-    assert [event["data"]["execution_metadata"] for event in told] == [metadata]
+    assert [event["data"]["execution_metadata"] for event in events] == [metadata]
 
 
 async def test_a_refusal_of_a_plain_model_has_no_metadata(pipe: Pipe) -> None:
@@ -604,10 +604,10 @@ async def test_a_whole_answer_has_its_metadata(pipe: Pipe) -> None:
 
 async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
     """Nothing more is asked of the server (R15)."""
-    told: list[Json] = []
+    events: list[Json] = []
 
     async def emit(event: Json) -> None:
-        told.append(event)
+        events.append(event)
 
     answer = await pipe.pipe(asked("sim:stall"), **given(), __event_emitter__=emit)
     assert isinstance(answer, AsyncGenerator)
@@ -617,7 +617,7 @@ async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
                 break
     await pipe._connections.close()
 
-    [line] = [event["data"] for event in told if "action" in event["data"]]
+    [line] = [event["data"] for event in events if "action" in event["data"]]
     assert line["description"].startswith("Interrupted after")
     assert line["execution_metadata"]["ending"] == "cancelled"
 
@@ -636,7 +636,7 @@ async def test_the_switch_makes_an_agent_of_the_model(
     assert sim.requests[-1].body["model"] == "gpt-5.6-sol"
     assert "<persistence>" in head(sim.requests[-1].body)
     assert len(sim.requests) == 3
-    assert [one["rounds"] for one in metadata_of(chunks)] == [3]
+    assert [metadata["rounds"] for metadata in metadata_of(chunks)] == [3]
 
 
 TURNS: list[Json] = [{}, SWITCH, {}]

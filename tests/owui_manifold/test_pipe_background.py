@@ -84,9 +84,9 @@ def words(sim: Simulator) -> list[str]:
     ]
 
 
-def pro_question(said: str) -> Json:
+def pro_question(scenario: str) -> Json:
     """The body of a question to a pro model."""
-    return {**chat(f"sim:{said}"), "model": PRO}
+    return {**chat(f"sim:{scenario}"), "model": PRO}
 
 
 @pytest.mark.asyncio
@@ -184,9 +184,9 @@ async def test_lost_rest_is_reported_and_the_text_stays(
     chunks = await chunks_of(pipe, pro_question("chat,drop=60,gone"), **NATIVE)
 
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
-    [found] = errors(chunks)
-    told, error_id = split_id(found)
-    assert "the rest of the answer could not be fetched" in told
+    [error] = errors(chunks)
+    sentence, error_id = split_id(error)
+    assert "the rest of the answer could not be fetched" in sentence
     assert error_id in caplog.text
 
 
@@ -199,8 +199,8 @@ async def test_reasoning_is_kept_over_a_break(pipe: Pipe, sim: Simulator) -> Non
     ]
     body = {**chat("sim:chat,drop=60", stored(first), "And now?"), "model": PRO}
     await chunks_of(pipe, body, **answering("m-2"))
-    one, two = (r.body for r in sim.requests if r.method == "POST")
+    first_body, second_body = (r.body for r in sim.requests if r.method == "POST")
 
     assert received[0]["encrypted_content"]
-    assert two["input"][:-1] == [*one["input"], *received]
-    assert {**two, "input": []} == {**one, "input": []}
+    assert second_body["input"][:-1] == [*first_body["input"], *received]
+    assert {**second_body, "input": []} == {**first_body, "input": []}

@@ -69,9 +69,9 @@ async def test_broken_answer_keeps_its_text(
     assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert plain_text(plain).startswith("This is turn 1.")
     for chunks in (native, plain):
-        [found] = errors(chunks)
-        told, error_id = split_id(found)
-        assert told.startswith(sentence)
+        [error] = errors(chunks)
+        shown, error_id = split_id(error)
+        assert shown.startswith(sentence)
         assert error_id in caplog.text
 
 
@@ -118,8 +118,8 @@ async def test_incomplete_answer_states_its_reason(
     native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
     plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
 
-    [found] = errors(native)
-    assert words in split_id(found)[0]
+    [error] = errors(native)
+    assert words in split_id(error)[0]
     assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert errors(plain) == []
 
@@ -145,8 +145,8 @@ async def test_a_run_without_an_answer_says_why(
     native = await chunks_of(pipe, body, **NATIVE, __tools__=tools)
     result = await result_of(pipe, body, **NATIVE, __tools__=tools)
 
-    [found] = errors(native)
-    assert words in split_id(found)[0]
+    [error] = errors(native)
+    assert words in split_id(error)[0]
     assert words in result["error"]["message"]
     assert grown(native) == ""
 
@@ -181,8 +181,8 @@ async def test_answer_that_never_began_is_one_sentence(
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
     task = await pipe.pipe(chat(f"sim:{scenario}"), **NATIVE, __task__="tags")
 
-    [found] = errors(chunks)
-    sentence, error_id = split_id(found)
+    [error] = errors(chunks)
+    sentence, error_id = split_id(error)
     assert words in sentence
     assert error_id in caplog.text
     assert grown(chunks) == ""
@@ -199,8 +199,8 @@ async def test_answer_that_takes_too_long_keeps_its_text(
     chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
 
     assert strip_markers(grown(chunks)).startswith("word0")
-    [found] = errors(chunks)
-    assert found.startswith("The answer took longer than the administrator allows.")
+    [error] = errors(chunks)
+    assert error.startswith("The answer took longer than the administrator allows.")
     assert (await sim.closed_early()).scenario == "slow"
 
 
@@ -245,8 +245,8 @@ async def test_safety_stop_is_final_and_explained(
     for drawn in ("](", "<script", "sk-canary", "\n"):
         assert drawn not in sentence
     assert not [chunk for chunk in chunks if "tool_calls" in json.dumps(chunk)]
-    for told in ("request id ", "review target review_simulator_1"):
-        assert told in caplog.text
+    for words in ("request id ", "review target review_simulator_1"):
+        assert words in caplog.text
     assert ("response id resp_" in caplog.text) == (scenario == "misaligned")
 
 
@@ -264,8 +264,8 @@ async def test_flex_tier_falls_back_only_where_allowed(
     allowed: bool, pipe: Pipe, sim: Simulator
 ) -> None:
     """The standard tier costs twice as much: an administrator allows it, or not."""
-    told = expert(flex_falls_back=allowed)
-    pipe.valves = valves_for(sim, SERVICE_TIER="flex", EXPERT_JSON=told)
+    options = expert(flex_falls_back=allowed)
+    pipe.valves = valves_for(sim, SERVICE_TIER="flex", EXPERT_JSON=options)
 
     chunks = await chunks_of(pipe, chat("sim:flex-unavailable"), **NATIVE)
 

@@ -83,9 +83,9 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
 
     assert [status for status, _ in sent(sim)] == [200, 200]
     before, after = (request.body["input"] for request in sim.requests)
-    told = [item["content"][0]["text"] for item in before[:3]]
-    assert told[:2] == ["Be brief.", LEFT_OUT]
-    assert int(told[2].removeprefix("Text ").strip(".")) % 2 == 0
+    texts_sent = [item["content"][0]["text"] for item in before[:3]]
+    assert texts_sent[:2] == ["Be brief.", LEFT_OUT]
+    assert int(texts_sent[2].removeprefix("Text ").strip(".")) % 2 == 0
     assert 6000 < len(before) < 8200
     assert after[: len(before)] == before
     assert statuses(first) == [LEFT_OUT]

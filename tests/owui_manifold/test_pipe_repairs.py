@@ -49,19 +49,19 @@ def named(pipe: Pipe, sim: Simulator) -> None:
 
 def answered(chunks: list[Json]) -> bool:
     """Whether the answer came, and is no failure."""
-    told = strip_markers(grown(chunks)).startswith("This is turn")
-    return told and not errors(chunks)
+    is_answered = strip_markers(grown(chunks)).startswith("This is turn")
+    return is_answered and not errors(chunks)
 
 
-def sent_reasoning(sim: Simulator, place: int = -1) -> list[str]:
+def sent_reasoning(sim: Simulator, index: int = -1) -> list[str]:
     """The encrypted content that a request carries."""
-    items = sim.requests[place].body["input"]
+    items = sim.requests[index].body["input"]
     return [i["encrypted_content"] for i in items if i["type"] == "reasoning"]
 
 
-def received_reasoning(sim: Simulator, place: int = -1) -> list[str]:
+def received_reasoning(sim: Simulator, index: int = -1) -> list[str]:
     """The encrypted content that its answer brought."""
-    response = sim.requests[place].response
+    response = sim.requests[index].response
     assert response is not None
     output = response["output"]
     return [i["encrypted_content"] for i in output if i["type"] == "reasoning"]
@@ -77,9 +77,9 @@ async def test_reasoning_of_another_organization_is_left_out_for_good(
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     old = received_reasoning(sim)
     pipe.valves = valves_for(sim, **MOVED)
-    said = ["Hi", stored(first), "And now?"]
+    texts = ["Hi", stored(first), "And now?"]
 
-    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
 
     assert answered(second)
     assert statuses(second) == [UNREADABLE]
@@ -90,7 +90,7 @@ async def test_reasoning_of_another_organization_is_left_out_for_good(
     new = received_reasoning(sim)
 
     third = await chunks_of(
-        pipe, chat(*said, stored(second), "Go on."), **answering("m-3")
+        pipe, chat(*texts, stored(second), "Go on."), **answering("m-3")
     )
 
     assert answered(third)
@@ -107,17 +107,17 @@ async def test_reasoning_is_not_sent_with_another_key(
     pipe.valves = valves_for(sim)
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     old = received_reasoning(sim)
-    said = ["Hi", stored(first), "And now?"]
+    texts = ["Hi", stored(first), "And now?"]
     pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
 
-    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
 
     assert answered(second)
     assert [request.status for request in sim.requests] == [200, 200]
     assert sent_reasoning(sim) == []
     pipe.valves = valves_for(sim)
 
-    await chunks_of(pipe, chat(*said), **answering("m-3"))
+    await chunks_of(pipe, chat(*texts), **answering("m-3"))
 
     assert sent_reasoning(sim) == old
 
@@ -128,13 +128,13 @@ async def test_left_out_reasoning_stays_left_out(
     """For every branch of the chat, for a new upload of the pipe, after a key change."""
     pipe.valves = valves_for(sim, **NAMED)
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    said = ["Hi", stored(first), "And now?"]
+    texts = ["Hi", stored(first), "And now?"]
     pipe.valves = valves_for(sim, **MOVED)
-    await chunks_of(pipe, chat(*said), **answering("m-2"))
+    await chunks_of(pipe, chat(*texts), **answering("m-2"))
     uploaded = Pipe()
     uploaded.valves = valves_for(sim, **NAMED)
 
-    again = await chunks_of(uploaded, chat(*said), **answering("m-3"))
+    again = await chunks_of(uploaded, chat(*texts), **answering("m-3"))
 
     await uploaded._connections.close()
     assert answered(again)
@@ -148,9 +148,9 @@ async def test_unstreamed_answer_is_repaired(
     """Where nobody sees a status line."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     pipe.valves = valves_for(sim, **MOVED)
-    said = ["Hi", stored(first), "And now?"]
+    texts = ["Hi", stored(first), "And now?"]
 
-    result = await result_of(pipe, chat(*said), **answering("m-2"))
+    result = await result_of(pipe, chat(*texts), **answering("m-2"))
 
     assert "error" not in result
     assert result["choices"][0]["message"]["content"].startswith("This is turn")
@@ -252,7 +252,7 @@ async def test_lessons_are_for_one_key_of_one_pipe(
 
     await other._connections.close()
     half = len(unverified.requests) // 2
-    assert [wishes_of_requests(unverified)[place] for place in (0, half)] == [
+    assert [wishes_of_requests(unverified)[index] for index in (0, half)] == [
         (True, True)
     ] * 2
 
@@ -372,8 +372,8 @@ async def test_repair_that_did_not_help_is_not_remembered(
     """A refusal that nothing removes costs no chat its reasoning."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     old = received_reasoning(sim)
-    said = ["Hi", stored(first)]
-    body = chat(*said, "sim:chat,status=400")
+    texts = ["Hi", stored(first)]
+    body = chat(*texts, "sim:chat,status=400")
 
     refused = await chunks_of(pipe, body, **answering("m-2"))
 
@@ -382,7 +382,7 @@ async def test_repair_that_did_not_help_is_not_remembered(
     assert not [v for v in host.kept.values() if "repairs" in v]
     sim.forget()
 
-    again = await chunks_of(pipe, chat(*said, "And now?"), **answering("m-2"))
+    again = await chunks_of(pipe, chat(*texts, "And now?"), **answering("m-2"))
 
     assert answered(again)
     assert [request.status for request in sim.requests] == [200]
@@ -394,8 +394,8 @@ async def test_items_of_a_chat_without_a_row_are_no_news_for_others(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """Nobody else's calls are left out because of a call in somebody's chat."""
-    said = {"id": "call_1", "type": "function"}
-    called = {**said, "function": {"name": "get_weather", "arguments": "{}"}}
+    call = {"id": "call_1", "type": "function"}
+    called = {**call, "function": {"name": "get_weather", "arguments": "{}"}}
     history = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "", "tool_calls": [called]},

@@ -58,8 +58,8 @@ async def test_a_switch_of_the_composer_holds_for_its_message(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """The filter tells it in the metadata; the next message is as before."""
-    told = {"version": 1, "web_search": True, "thinking": "low"}
-    await chunks_of(pipe, chat("Hi"), **asked_by(USER, openai_responses=told))
+    wishes = {"version": 1, "web_search": True, "thinking": "low"}
+    await chunks_of(pipe, chat("Hi"), **asked_by(USER, openai_responses=wishes))
     await chunks_of(pipe, chat("Hi"), **asked_by(USER))
 
     switched, plain = (request.body for request in sim.requests[-2:])

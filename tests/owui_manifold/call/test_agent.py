@@ -21,8 +21,8 @@ def listed(**valves: str) -> dict[str, str]:
     """The names that the list of models shows, by the ids."""
     names = "gpt5_function_calling, gpt5_function_calling-high, gpt5_react"
     given = Valves.model_validate({"MODEL_ID": names, **valves})
-    found = list_models(given, Listing(), Connections())
-    return {name: model.name for name, model in found.items()}
+    models = list_models(given, Listing(), Connections())
+    return {name: model.name for name, model in models.items()}
 
 
 def test_agents_are_listed_under_names_of_their_own() -> None:

@@ -240,19 +240,19 @@ async def test_unknown_names_are_reported_to_administrators(
 ) -> None:
     """Once in a chat and once in the log, and to nobody else."""
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
-    told = list[list[str]]()
+    lines_by_call = list[list[str]]()
     for opened in (known, f"{known}, servce_tier, admin: store"):
         update = {"EXPERT_JSON": expert(caller_may_set=opened)}
         pipe.valves = pipe.valves.model_copy(update=update)
         for user in (USER, ADMIN, ADMIN):
             given = {"__user__": user, "__metadata__": IDS}
-            told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+            lines_by_call.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
 
-    [line] = told.pop(4)
+    [line] = lines_by_call.pop(4)
     assert line.startswith(
         "EXPERT_JSON, caller_may_set, contains unknown names: servce_tier, store. No"
     )
-    assert told == [[]] * 5
+    assert lines_by_call == [[]] * 5
     assert caplog.text.count(line) == 1
 
 
@@ -266,10 +266,10 @@ async def test_dropped_parameter_is_logged_once(
     await sent(pipe, sim, metadata=OURS["metadata"], tools=[*HOSTED, OWN])
 
     lines = [text for text in caplog.messages if "left out of requests" in text]
-    told = [
+    matches = [
         re.search(r"left out of requests of (.*) \(caller_may_set", x) for x in lines
     ]
-    assert [match[1] for match in told if match] == [
+    assert [match[1] for match in matches if match] == [
         "user user-1: metadata (stored at OpenAI)",
         "user user-2: metadata (stored at OpenAI)",
         "user user-1: tools (in part)",
@@ -315,14 +315,14 @@ async def test_a_setting_without_effect_is_told_once(
     """Above the answer, to its user; plain callers would not see it."""
     own = UserValves(SERVICE_TIER="priority", API_KEY="sk-own", VERBOSITY="low")
     user = {**USER, "valves": own}
-    told = list[list[str]]()
+    lines_by_call = list[list[str]]()
     places: list[Json] = [{}, IDS, IDS]
     for native in places:
         given = {"__user__": user, "__metadata__": native}
-        told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+        lines_by_call.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
 
-    assert told[0] == told[2] == []
-    [line] = told[1]
+    assert lines_by_call[0] == lines_by_call[2] == []
+    [line] = lines_by_call[1]
     assert line.startswith("No effect, because only administrators may change it")
     assert line.endswith(": Service Tier, Api Key")
 

@@ -245,21 +245,21 @@ async def test_refused_summary_is_not_asked_for_again(
 
 
 @pytest.mark.parametrize(
-    ("persist", "asks"),
+    ("persist", "carries"),
     [("disabled", False), ("response", True), ("conversation", True)],
 )
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_reasoning_is_requested_and_carried_unless_disabled(
-    persist: str, asks: bool
+    persist: str, carries: bool
 ) -> None:
     """Between the rounds of one answer too."""
     prepared_request = await prepared({"PERSIST_REASONING_TOKENS": persist})
 
     included = prepared_request.request.include or ()
-    assert ("reasoning.encrypted_content" in included) is asks
+    assert ("reasoning.encrypted_content" in included) is carries
     assert prepared_request.toolset is not None
-    assert prepared_request.toolset.carries_reasoning is asks
+    assert prepared_request.toolset.carries_reasoning is carries
 
 
 @pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
@@ -348,9 +348,9 @@ def test_token_behind_its_scheme_is_secret_too() -> None:
     """A server may repeat it alone."""
     given = valves(EXTRA_HEADERS='{"Authorization": "Token hunter2-token"}')
 
-    found = secrets(given)
+    hidden = secrets(given)
 
-    assert {"Token hunter2-token", "hunter2-token"} <= set(found)
+    assert {"Token hunter2-token", "hunter2-token"} <= set(hidden)
 
 
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:

@@ -82,9 +82,11 @@ def test_words_are_read_as_people_write_them() -> None:
 
 def test_unknown_word_changes_nothing_and_is_reported() -> None:
     """It takes a right away, so the administrator is told."""
-    [told] = problems("efort, summary")
-    assert told.startswith("USER_MAY_CHANGE contains unknown names: efort. Choose from")
-    assert "effort, summary" in told
+    [problem] = problems("efort, summary")
+    assert problem.startswith(
+        "USER_MAY_CHANGE contains unknown names: efort. Choose from"
+    )
+    assert "effort, summary" in problem
     assert left("efort, summary") == {"summary"}
     for good in ("", "all", "nothing", "effort , SUMMARY"):
         assert problems(good) == ()
@@ -94,9 +96,9 @@ def test_valves_that_need_permission_are_described_as_such() -> None:
     """Whoever changes one without effect has read that it may have none."""
     refused = read_config(Valves(), {"valves": ALL, "role": "user"}).refused
 
-    said = {
+    marked = {
         name
         for name, field in UserValves.model_fields.items()
         if "(if allowed)" in (field.description or "")
     }
-    assert said == set(refused)
+    assert marked == set(refused)

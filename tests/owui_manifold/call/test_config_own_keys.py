@@ -48,9 +48,9 @@ def config(user: UserValves, **more: str) -> Config:
 
 def sent(user: UserValves, **more: str) -> tuple[set[str], list[str]]:
     """The headers of a request, and OpenAI's tools in it."""
-    one = config(user, **more)
-    tools, _ = hosted_tools(one, resolve_model("gpt-6.1-sol"))
-    endpoint = build_endpoint(one.valves, one.own_key, is_admin=False)
+    chosen = config(user, **more)
+    tools, _ = hosted_tools(chosen, resolve_model("gpt-6.1-sol"))
+    endpoint = build_endpoint(chosen.valves, chosen.own_key, is_admin=False)
     return set(endpoint.headers()), [tool["type"] for tool in tools]
 
 
@@ -86,9 +86,9 @@ def test_own_key_that_is_not_allowed_changes_nothing() -> None:
 
 def test_headers_withheld_from_own_keys_stay_secret() -> None:
     """It is removed from the log all the same."""
-    found = config(OWN).secrets
+    hidden = config(OWN).secrets
 
-    assert {TOKEN, "canary-gateway", "sk-pipe", "sk-own"} <= set(found)
+    assert {TOKEN, "canary-gateway", "sk-pipe", "sk-own"} <= set(hidden)
 
 
 class WatchedConnections(Connections):
@@ -125,6 +125,6 @@ async def test_nothing_of_the_administrators_reaches_the_server(sim: Simulator) 
     await watched.close()
     assert {path for path, _ in watched.seen} == {"responses", "content", "models"}
     assert {request.status for request in sim.requests} == {200}
-    told = json.dumps([watched.seen, [request.body for request in sim.requests]])
+    received = json.dumps([watched.seen, [request.body for request in sim.requests]])
     for secret in ("canary-gateway", "canary-of-the", "sk-of-nobody", "org-1", "vs_1"):
-        assert secret not in told
+        assert secret not in received

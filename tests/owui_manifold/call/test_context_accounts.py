@@ -115,10 +115,10 @@ async def test_nothing_is_sent_without_a_required_key(
 ) -> None:
     """A title is empty then, as after any failure."""
     for_users(pipe, "required")
-    [told] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
+    [error] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
     title = await result_of(pipe, chat("Hi"), **given(""), __task__="title_generation")
 
-    assert told.startswith("This pipe needs your own OpenAI API key.")
+    assert error.startswith("This pipe needs your own OpenAI API key.")
     assert title["choices"][0]["message"]["content"] == ""
     assert sim.requests == []
 

@@ -44,8 +44,8 @@ def test_servers_log_gets_what_reaches_the_level(
         log.line(level, f"a {level}")
 
     reached = LEVELS[LEVELS.index(threshold) :]
-    told = [text.removeprefix("DEBUG ") for _, text in written(caplog)]
-    assert told == [f"run-1 a {level}" for level in reached]
+    lines = [text.removeprefix("DEBUG ") for _, text in written(caplog)]
+    assert lines == [f"run-1 a {level}" for level in reached]
     assert [line.split()[2] for line in log.text().splitlines()] == LEVELS
 
 
@@ -72,10 +72,10 @@ def test_no_secret_is_written_or_kept(caplog: pytest.LogCaptureFixture) -> None:
         log.line("ERROR", f"{CANARY} or {PASSWORD.upper()}")
     log.audit(f"told by {CANARY}")
 
-    told = log.text() + str(written(caplog))
-    assert told.count("[redacted]") == 13
-    assert CANARY not in told
-    assert PASSWORD not in told.lower()
+    text = log.text() + str(written(caplog))
+    assert text.count("[redacted]") == 13
+    assert CANARY not in text
+    assert PASSWORD not in text.lower()
 
 
 def test_the_newest_lines_are_kept() -> None:
@@ -91,13 +91,13 @@ def test_the_newest_lines_are_kept() -> None:
 
 def test_two_runs_share_nothing() -> None:
     """Each has the lines that were written to it."""
-    one = RunLog("ERROR", [], "run-1")
-    other = RunLog("ERROR", [], "run-2")
+    first = RunLog("ERROR", [], "run-1")
+    second = RunLog("ERROR", [], "run-2")
 
-    one.line("INFO", "mine")
+    first.line("INFO", "mine")
 
-    assert one.text().endswith("INFO     mine")
-    assert other.text() == ""
+    assert first.text().endswith("INFO     mine")
+    assert second.text() == ""
 
 
 def test_threads_write_to_the_log_they_were_given(
@@ -106,12 +106,12 @@ def test_threads_write_to_the_log_they_were_given(
     """No line is lost, none lands in another run, and reading meanwhile is safe."""
     logs = [RunLog("INFO", [], f"run-{number}") for number in range(4)]
 
-    def work(place: int) -> int:
-        log = logs[place % 4]
+    def work(index: int) -> int:
+        log = logs[index % 4]
         for number in range(50):
-            log.line("INFO", f"{place % 4}: {place}.{number}")
+            log.line("INFO", f"{index % 4}: {index}.{number}")
             log.text()
-        return place
+        return index
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(16))) == list(range(16))

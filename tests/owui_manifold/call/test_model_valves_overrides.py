@@ -26,10 +26,10 @@ def test_a_model_like_another() -> None:
 
 def test_facts_are_replaced_one_by_one() -> None:
     """What is not said stays as the catalog has it."""
-    said = overrides(
+    overridden = overrides(
         gpt_5={"lacks": ["mcp"], "efforts": ["low"], "summary": False, "name": "Ours"}
     )
-    model = resolve_model("gpt-5", said)
+    model = resolve_model("gpt-5", overridden)
     before = resolve_model("gpt-5")
 
     assert model.facts.efforts == ("low",)
@@ -42,17 +42,17 @@ def test_facts_are_replaced_one_by_one() -> None:
 
 def test_an_effort_at_the_end_of_an_own_name() -> None:
     """It counts if the model takes it; otherwise the name means what it always did."""
-    said = overrides(my_gpt={"like": "gpt-5.2", "name": "Ours"})
+    overridden = overrides(my_gpt={"like": "gpt-5.2", "name": "Ours"})
 
-    assert resolve_model("my-gpt-high", said).effort == "high"
-    assert resolve_model("my-gpt-high", said).name == "Ours (high)"
-    assert resolve_model("my-gpt-minimal", said).id == "my-gpt-minimal"
+    assert resolve_model("my-gpt-high", overridden).effort == "high"
+    assert resolve_model("my-gpt-high", overridden).name == "Ours (high)"
+    assert resolve_model("my-gpt-minimal", overridden).id == "my-gpt-minimal"
 
 
 def test_other_models_stay_as_they_are() -> None:
     """Nothing is said of them."""
-    said = overrides(my_gpt={"like": "gpt-5.2"})
-    assert resolve_model("gpt-5-high", said) == resolve_model("gpt-5-high")
+    overridden = overrides(my_gpt={"like": "gpt-5.2"})
+    assert resolve_model("gpt-5-high", overridden) == resolve_model("gpt-5-high")
     assert read_overrides("") == {}
 
 

@@ -71,8 +71,8 @@ async def test_without_a_key_nobody_is_asked() -> None:
 
 async def test_names_of_the_administrators_own() -> None:
     """A mistake in them hides no model."""
-    said = '{"mine": {"like": "gpt-5.2", "name": "Ours"}}'
-    assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON=said) == {"mine": "Ours"}
+    overrides = '{"mine": {"like": "gpt-5.2", "name": "Ours"}}'
+    assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON=overrides) == {"mine": "Ours"}
     assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON="{") == {"mine": "mine"}
 
 

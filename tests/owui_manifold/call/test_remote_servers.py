@@ -35,11 +35,11 @@ def test_empty_text_means_no_servers(text: str) -> None:
 
 def test_a_list_and_a_single_object() -> None:
     """Both forms are read; the order is the administrator's."""
-    one = {"type": "mcp", **CLOCKS}
-    two = {"type": "mcp", **DRIVE}
+    clocks = {"type": "mcp", **CLOCKS}
+    drive = {"type": "mcp", **DRIVE}
 
-    assert read_servers(json.dumps(CLOCKS))[:3] == RemoteServers((one,))[:3]
-    assert read(DRIVE, CLOCKS)[:3] == RemoteServers((two, one))[:3]
+    assert read_servers(json.dumps(CLOCKS))[:3] == RemoteServers((clocks,))[:3]
+    assert read(DRIVE, CLOCKS)[:3] == RemoteServers((drive, clocks))[:3]
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_no_sentence_holds_a_secret() -> None:
     rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
     servers = read(*rows, {canary: 1}, canary)
 
-    told = "".join([*servers.complaints, *servers.notes])
-    assert canary not in told
+    text = "".join([*servers.complaints, *servers.notes])
+    assert canary not in text
 
 
 def test_a_text_that_is_no_json_is_a_secret_as_a_whole() -> None:

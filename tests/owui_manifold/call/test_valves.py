@@ -59,7 +59,7 @@ def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "sentence"),
     [
         ("VERIFY_SSL", "Default: on."),
         ("SHOW_COST", "Default: off."),
@@ -68,10 +68,10 @@ def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
     ],
 )
 def test_default_is_named_where_the_page_only_says_default(
-    name: str, told: str
+    name: str, sentence: str
 ) -> None:
     """In the last sentence of the help."""
-    assert PROPERTIES[name]["description"].endswith(f" {told}")
+    assert PROPERTIES[name]["description"].endswith(f" {sentence}")
 
     for model in (Valves, UserValves):
         for drawn in model.model_json_schema()["properties"].values():

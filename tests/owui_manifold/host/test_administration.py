@@ -44,8 +44,8 @@ async def test_it_has_its_settings(host: StandInHost) -> None:
     """As the host would set them, and those of other filters stay readable."""
     host.filters.active = {"other": None, ID: Administration()}
     host.filters.valves = {ID: {"PERIOD": "week"}}
-    found: Any = await active_administration(host_request())
-    assert found.valves.PERIOD == "week"
+    administration: Any = await active_administration(host_request())
+    assert administration.valves.PERIOD == "week"
 
 
 @pytest.mark.parametrize("version", [0, 2])

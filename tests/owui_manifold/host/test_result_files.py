@@ -39,9 +39,9 @@ async def test_other_files_are_shown_alone(host: StandInHost) -> None:
     """The model gets the text."""
     file = {"type": "audio", "url": "/api/v1/files/1/content"}
 
-    found = await shared_out(host, file, {"type": "image"})
+    shared = await shared_out(host, file, {"type": "image"})
 
-    assert found == ("x", {"files": [file, {"type": "image"}], "stored": []})
+    assert shared == ("x", {"files": [file, {"type": "image"}], "stored": []})
 
 
 async def test_picture_is_labeled_as_what_it_is(host: StandInHost) -> None:

@@ -184,12 +184,12 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
     names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
 
     calls = [calling(name, n) for n, name in enumerate(names)]
-    found = [str(result.output) for result in await answers_of(calls, toolset)]
+    outputs = [str(result.output) for result in await answers_of(calls, toolset)]
 
-    assert found[0] == "Bern: 0 messages, 0 files"
-    assert "does not allow delete_all" in found[1]
-    assert found[2].startswith("Rain in Bern")
-    assert "There is no tool named weather" in found[3]
+    assert outputs[0] == "Bern: 0 messages, 0 files"
+    assert "does not allow delete_all" in outputs[1]
+    assert outputs[2].startswith("Rain in Bern")
+    assert "There is no tool named weather" in outputs[3]
 
 
 async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
@@ -453,14 +453,14 @@ async def test_result_that_tells_of_an_error_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "is_told"),
     [
         (Exception("no such city"), True),
         (ConnectionError("hunter2"), False),
     ],
 )
 async def test_what_a_server_says_of_a_failed_call_is_for_the_model(
-    error: Exception, told: bool, host: StandInHost
+    error: Exception, is_told: bool, host: StandInHost
 ) -> None:
     """The host raises it bare; of all else the words stay in the log."""
 
@@ -469,11 +469,11 @@ async def test_what_a_server_says_of_a_failed_call_is_for_the_model(
 
     tools = host_tools({"look": {**result(""), "callable": refuse, "type": "mcp"}})
 
-    [found] = await answers_of([calling("look")], Toolset(tools))
+    [outcome] = await answers_of([calling("look")], Toolset(tools))
 
-    assert found.failed
-    assert ("no such city" in str(found.output)) is told
-    assert "hunter2" not in str(found.output)
+    assert outcome.failed
+    assert ("no such city" in str(outcome.output)) is is_told
+    assert "hunter2" not in str(outcome.output)
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
@@ -482,11 +482,11 @@ async def test_host_without_the_function_fails_the_call(host: StandInHost) -> No
     lines: list[str] = []
     toolset = Toolset(host_tools({"look": result("x")}), log=lines.append)
 
-    [found] = await answers_of([calling("look")], toolset)
+    [outcome] = await answers_of([calling("look")], toolset)
 
-    assert found.failed
+    assert outcome.failed
     assert "has no " in lines[0]
-    assert "update" not in str(found.output)
+    assert "update" not in str(outcome.output)
 
 
 # ---------------------------------------------------------------- threads
@@ -565,7 +565,9 @@ async def test_hung_tools_of_one_user_take_no_thread_of_another(
     refused = await answer(own)
     other = await answer(asked_by("user-2", threads, hanging))
 
-    assert all("did not finish within 0.05 s" in str(one.output) for one in hung)
+    assert all(
+        "did not finish within 0.05 s" in str(outcome.output) for outcome in hung
+    )
     assert refused.failed
     assert "8 earlier calls are still running" in str(refused.output)
     assert "Tell the user" in str(refused.output)

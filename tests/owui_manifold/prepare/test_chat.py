@@ -153,8 +153,8 @@ async def test_reasoning_stays_here_when_it_must(
 
     kinds = [item["type"] for item in prepared.request.input]
     assert kinds == ["message", "message", "message"]
-    asks = prepared.request.include == ["reasoning.encrypted_content"]
-    assert asks is (persist != "disabled")
+    is_included = prepared.request.include == ["reasoning.encrypted_content"]
+    assert is_included is (persist != "disabled")
 
 
 async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None:
@@ -354,7 +354,11 @@ async def test_messages_of_a_channel_are_no_instructions() -> None:
 
     prepared = await build_chat_request(call_of(body, Valves(API_KEY="sk-1"), caller))
 
-    said = [
+    messages = [
         (item["role"], item["content"][0]["text"]) for item in prepared.request.input
     ]
-    assert said == [("developer", "Be brief."), ("user", thread), ("user", "Ann: Hi")]
+    assert messages == [
+        ("developer", "Be brief."),
+        ("user", thread),
+        ("user", "Ann: Hi"),
+    ]

@@ -37,9 +37,9 @@ async def test_compaction_replaces_what_came_before(
 ) -> None:
     """In this turn nothing changes, in the next ones it stands first."""
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
-    said = [LONG, stored(first), "And now?"]
+    texts = [LONG, stored(first), "And now?"]
 
-    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
 
     assert sent(sim) == ["compaction", "user"]
     [*_, output] = [r.response for r in sim.requests[:1]]
@@ -49,7 +49,7 @@ async def test_compaction_replaces_what_came_before(
     assert item == {"type": "compaction", "encrypted_content": compacted}
     assert compacted not in str(first)
 
-    await chunks_of(pipe, chat(*said, stored(second), "Go on."), **answering("m-3"))
+    await chunks_of(pipe, chat(*texts, stored(second), "Go on."), **answering("m-3"))
 
     assert sent(sim)[0] == "compaction"
     assert sent(sim)[1:] == ["user", "reasoning", "assistant", "user"]
@@ -79,10 +79,10 @@ async def test_refused_compaction_is_not_sent_again(
     pipe.valves = valves_for(sim, **named)
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
     pipe.valves = valves_for(sim, API_KEY="sk-simulator-2", ORGANIZATION="ours")
-    said = [LONG, stored(first), "And now?"]
+    texts = [LONG, stored(first), "And now?"]
 
-    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
-    third = chat(*said, stored(second), "Go on.")
+    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
+    third = chat(*texts, stored(second), "Go on.")
     await chunks_of(pipe, third, **answering("m-3"))
 
     assert [request.status for request in sim.requests] == [200, 400, 200, 200]
@@ -152,14 +152,14 @@ async def test_the_update_behind_a_compaction_stays_behind_it(
     """The server makes it of the earlier updates, which went with what it compacted."""
     pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000, COMPATIBILITY="openai")
     words = ("one", LONG, "three", "four")
-    said = list[str]()
+    texts = list[str]()
     for number, effort in enumerate(("low", "high", "high", "low")):
         row_of(host, *words[: number + 1])
-        said.append(words[number])
+        texts.append(words[number])
         ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
         given = {**NATIVE, "__metadata__": {**IDS, **ids}}
-        body = chat(*said, model="f.gpt-6.1-sol", reasoning_effort=effort)
-        said.append(stored(await chunks_of(pipe, body, **given)))
+        body = chat(*texts, model="f.gpt-6.1-sol", reasoning_effort=effort)
+        texts.append(stored(await chunks_of(pipe, body, **given)))
 
     assert [request.status for request in sim.requests] == [200] * 4
     assert {r.body["reasoning"]["effort"] for r in sim.requests} == {"low"}

@@ -49,10 +49,10 @@ class Talk:
         self.said += [WORDS[number], "Yes."]
         return sent
 
-    async def put(self, number: int, *said: str, **given: Any) -> Json:
+    async def put(self, number: int, *texts: str, **given: Any) -> Json:
         """Ask the question with this number in the row; return what was sent."""
         ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
-        call = asked_as(self.sim, *said, metadata=ids, **given)
+        call = asked_as(self.sim, *texts, metadata=ids, **given)
         caller = call.caller._replace(message_id=ids["message_id"])
         await answered(call._replace(caller=caller), self.line)
         return dict(self.sim.requests[-1].body)
@@ -251,8 +251,8 @@ async def test_chat_whose_first_turn_was_deleted_begins_anew(
     given: Json = {"model": GROWING, "body": {"tools": [B], "reasoning_effort": "high"}}
     third = await talk.put(2, "S", "two", "Yes.", "three", **given)
     given["body"] = {"tools": [B, C], "reasoning_effort": "high"}
-    said = ("S", "two", "Yes.", "three", "Yes.", "four")
-    fourth = await talk.put(3, *said, **given)
+    texts = ("S", "two", "Yes.", "three", "Yes.", "four")
+    fourth = await talk.put(3, *texts, **given)
 
     assert kinds(third) == []
     assert [t["name"] for t in third["tools"]] == ["b"]

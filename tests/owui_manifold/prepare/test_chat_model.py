@@ -16,9 +16,9 @@ SMALL = "gpt-6.1-terra"
 LARGE = "gpt-6.1-sol"
 
 
-async def ask(pipe: Pipe, *said: str, **metadata: Any) -> list[str]:
+async def ask(pipe: Pipe, *texts: str, **metadata: Any) -> list[str]:
     """Ask gpt-5-auto; return the status lines."""
-    body = {**chat(*said), "model": "f.gpt-5-auto"}
+    body = {**chat(*texts), "model": "f.gpt-5-auto"}
     chunks = await chunks_of(
         pipe, body, __user__=USER, __metadata__={**IDS, **metadata}
     )
@@ -91,19 +91,19 @@ async def ask_named(
 
 async def test_name_asks_for_the_mode_pro(sim: Simulator, host: StandInHost) -> None:
     """With an effort at its end."""
-    sent, told = await ask_named(sim, "gpt-6.1-sol-pro-high")
+    sent, lines = await ask_named(sim, "gpt-6.1-sol-pro-high")
     assert sent["model"] == "gpt-6.1-sol"
     assert sent["reasoning"]["mode"] == "pro"
     assert sent["reasoning"]["effort"] == "high"
-    assert told == []
+    assert lines == []
 
 
 async def test_successor_of_a_pro_model_answers_in_the_mode_pro(
     sim: Simulator, host: StandInHost
 ) -> None:
     """Its successor answers, in the mode pro, and the chat says so."""
-    sent, told = await ask_named(sim, "gpt-5-pro", MODEL_OVERRIDES_JSON=GONE)
+    sent, lines = await ask_named(sim, "gpt-5-pro", MODEL_OVERRIDES_JSON=GONE)
     assert (sent["model"], sent["reasoning"]["mode"]) == ("gpt-6.1-sol", "pro")
-    assert told == [
+    assert lines == [
         "GPT-5 pro was switched off on 2026-01-01. GPT-6.1 Sol pro answers instead."
     ]

@@ -29,11 +29,11 @@ def texts(item: Item) -> str:
 
 def said_to(sim: Simulator) -> list[tuple[str, list[str]]]:
     """Of each request: its instructions, and what else no model wrote."""
-    told = [
+    per_request = [
         [texts(i) for i in r.body["input"] if i.get("role") in ("user", "developer")]
         for r in sim.requests
     ]
-    return [(first, rest) for first, *rest in told]
+    return [(first, rest) for first, *rest in per_request]
 
 
 async def test_injected_context_of_earlier_messages_is_replayed(
@@ -213,8 +213,8 @@ async def test_instructions_of_another_model_are_not_those_of_a_guarded_one(
         call = call._replace(caller=call.caller._replace(message_id=message_id))
         await answered(call, connections)
 
-    for said in said_to(sim)[1:]:
-        assert said == (RULES, chat[::2])
+    for rules_and_rest in said_to(sim)[1:]:
+        assert rules_and_rest == (RULES, chat[::2])
 
 
 async def test_stored_context_applies_to_its_own_chat_only(
@@ -225,8 +225,8 @@ async def test_stored_context_applies_to_its_own_chat_only(
     await answered(asked_as(sim, OWN, "rain?"), connections)
     host.chats.rows["chat-2"] = Row("user-1", dict(host.chats.rows["chat-1"].chat))
     goes_on = {"assistant_message_id": "a0", "chat_id": "chat-2"}
-    for said in ["rain?"], ["rain?", "No.", "snow?"]:
-        call = asked_as(sim, RULES, *said, metadata=goes_on)
+    for words in ["rain?"], ["rain?", "No.", "snow?"]:
+        call = asked_as(sim, RULES, *words, metadata=goes_on)
         caller = call.caller._replace(chat_id="chat-2", message_id="a0")
         await answered(call._replace(caller=caller), connections)
 
@@ -269,12 +269,12 @@ async def test_a_change_that_a_compaction_replaced_is_told_again(
 
 async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None:
     """Four hundred turns, a thousand kept items: one look at the database."""
-    chat, said = long_chat(turns=400)
+    chat, messages = long_chat(turns=400)
     host.chats.rows["chat-1"] = Row("user-1", chat)
 
     metadata = {"user_message_id": "q399", "message_id": "a399"}
     call = asked_as(sim, "S", "?", metadata=metadata)
-    call.body["messages"][1:] = said
+    call.body["messages"][1:] = messages
     prepared = await build_chat_request(call)
 
     assert host.chats.reads == ["chat-1"]

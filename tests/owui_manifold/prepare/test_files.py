@@ -56,8 +56,8 @@ async def asked_with(
 ) -> list[Item]:
     """The parts of a question that came with these files."""
     asked = user_message(text("?"))._replace(attachments=files)
-    found = await add_documents([asked], user, wanted)
-    (only,) = found
+    extended = await add_documents([asked], user, wanted)
+    (only,) = extended
     assert isinstance(only, UserMessage)
     parts: list[Item] = only.item["content"]
     return parts
@@ -171,14 +171,14 @@ async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
     asked = user_message(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
     parts: list[ChatPart] = [asked, AssistantText("!"), user_message(text("2"))]
 
-    found = await add_documents(parts, USER, "pdf")
+    extended = await add_documents(parts, USER, "pdf")
 
-    first = found[0]
+    first = extended[0]
     assert isinstance(first, UserMessage)
     note, question = first.item["content"]
     assert note["text"].startswith("[a.pdf cannot be read")
     assert question == text("1")
-    assert found[1:] == parts[1:]
+    assert extended[1:] == parts[1:]
 
 
 # ------------------------------------------------------------- pictures of tools
@@ -216,9 +216,9 @@ async def test_other_pictures_become_words(
     """A form that nobody reads, or a file of somebody else."""
     file_id = host.files.add(content, "a", owner=owner)
 
-    found = await picture_part(f"/api/v1/files/{file_id}/content")
+    part = await picture_part(f"/api/v1/files/{file_id}/content")
 
-    assert found["type"] == "input_text"
+    assert part["type"] == "input_text"
 
 
 # ------------------------------------------------------------------ in a request
@@ -234,13 +234,13 @@ def with_row(host: StandInHost, *files: Json) -> None:
     host.chats.rows["chat-1"] = Row("user-1", history)
 
 
-async def inputs(*said: str, message_id: str, **valves: Any) -> list[Item]:
+async def inputs(*texts: str, message_id: str, **valves: Any) -> list[Item]:
     """What would be sent for a chat whose last question this is."""
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", **valves}
     context = host_context(
         metadata={"user_id": "user-1", "user_message_id": message_id}
     )
-    asked = call_of(chat(*said), Valves.model_validate(given), host=context)
+    asked = call_of(chat(*texts), Valves.model_validate(given), host=context)
     prepared = await build_chat_request(asked)
     return list(prepared.request.input)
 

@@ -217,8 +217,8 @@ async def test_no_secret_is_shown_kept_or_logged(
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **asking_admin())
 
     assert chunks
-    for found in (json.dumps(chunks), caplog.text, json.dumps(host.kept)):
-        assert SECRET not in found
+    for visible in (json.dumps(chunks), caplog.text, json.dumps(host.kept)):
+        assert SECRET not in visible
 
 
 async def test_whatever_opens_a_door_is_known_as_a_secret(pipe: Pipe) -> None:

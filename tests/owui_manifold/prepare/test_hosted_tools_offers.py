@@ -136,15 +136,15 @@ def test_valve_makes_functions_strict(strict: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "problem"),
     [
         ({"tools": [function("")]}, "has no name"),
         ({"tools": [function("look")], "tool_choice": "listen"}, "listen"),
     ],
 )
-def test_unusable_tools_are_refused(body: Json, told: str) -> None:
+def test_unusable_tools_are_refused(body: Json, problem: str) -> None:
     """Before anything is sent."""
-    with pytest.raises(InvalidRequest, match=told):
+    with pytest.raises(InvalidRequest, match=problem):
         offered(body)
 
 

@@ -31,9 +31,9 @@ def attach(host: StandInHost, question: int, *file_ids: str) -> None:
     ]
 
 
-def asked(sim: Simulator, *said: str, **given: Any) -> CheckedCall:
+def asked(sim: Simulator, *texts: str, **given: Any) -> CheckedCall:
     """The next question of a chat with code."""
-    return asked_as(sim, RULES, *said, **{**CODE_IS_ON, **given})
+    return asked_as(sim, RULES, *texts, **{**CODE_IS_ON, **given})
 
 
 def uploaded(sim: Simulator, number: int = -1) -> Json:
@@ -222,10 +222,10 @@ async def test_temporary_chat_names_the_files_at_every_message(
     file_ids = [host.files.add(TABLE, name) for name in ("a.csv", "b.csv")]
     files = [{"type": "file", "id": file_id, "name": ""} for file_id in file_ids]
 
-    async def notes(*said: str, own: list[Json], others: list[Json]) -> list[str]:
+    async def notes(*texts: str, own: list[Json], others: list[Json]) -> list[str]:
         metadata = {"files": [*others, *own], "user_message": {"files": own}}
         given = {"metadata": {**metadata, "chat_id": "temporary:1"}}
-        prepared = await build_chat_request(asked(sim, *said, **given))
+        prepared = await build_chat_request(asked(sim, *texts, **given))
         questions = [i for i in prepared.request.input if i.get("role") == "user"]
         return [question["content"][0]["text"] for question in questions]
 
@@ -242,8 +242,8 @@ async def test_temporary_chat_names_the_files_at_every_message(
 
 def source(file_id: str, name: str, words: str, kind: str = "file") -> Json:
     """A source as the host finds it."""
-    place = {"type": kind, "id": file_id, "name": name}
-    return {"source": place, "document": [words], "metadata": [{"source": name}]}
+    file = {"type": kind, "id": file_id, "name": name}
+    return {"source": file, "document": [words], "metadata": [{"source": name}]}
 
 
 @pytest.mark.parametrize("system", [False, True])
@@ -260,17 +260,19 @@ async def test_retrieved_text_of_the_files_is_left_out(
     if knowledge:
         sources.append(source("k-1", "Atlas", "Bern is in", "collection"))
         kept = 'Use:\n<source id="2" name="Atlas">Bern is in</source>\n'
-    found = f"Use:\n{get_source_context(sources).strip()}\n"
-    rules = f"{RULES}\n{found}" if system else RULES
-    question = "How many?" if system else f"{found}\nHow many?"
+    retrieved = f"Use:\n{get_source_context(sources).strip()}\n"
+    rules = f"{RULES}\n{retrieved}" if system else RULES
+    question = "How many?" if system else f"{retrieved}\nHow many?"
     given: Json = {**CODE_IS_ON, "metadata": {"sources": sources}}
 
     prepared = await build_chat_request(asked_as(sim, rules, question, **given))
 
-    told, asked_last = prepared.request.input
+    instructions, asked_last = prepared.request.input
     texts = [part["text"] for part in asked_last["content"][1:]]
     if system:
-        assert told["content"][0]["text"] == (f"{RULES}\n{kept}" if kept else RULES)
+        assert instructions["content"][0]["text"] == (
+            f"{RULES}\n{kept}" if kept else RULES
+        )
         assert texts == ["How many?"]
     else:
         assert texts == [f"{kept}\nHow many?" if kept else "How many?"]

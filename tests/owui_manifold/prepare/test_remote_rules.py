@@ -20,7 +20,7 @@ CRM: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("given", "rules", "asks"),
+    ("given", "rules", "is_asked"),
     [
         ({}, [], False),
         ({}, [("crm_*", "auto")], False),
@@ -35,14 +35,14 @@ CRM: dict[str, Any] = {
     ],
 )
 def test_server_asks_where_a_rule_may_be_about_it(
-    given: dict[str, Any], rules: list[tuple[str, Approval]], *, asks: bool
+    given: dict[str, Any], rules: list[tuple[str, Approval]], *, is_asked: bool
 ) -> None:
     """OpenAI makes an unasked call without telling anybody."""
     server = {**CRM, **given}
 
     setting = put_under_rules(server, rules)["require_approval"]
 
-    assert setting == ("always" if asks else "never")
+    assert setting == ("always" if is_asked else "never")
 
 
 @pytest.mark.parametrize(

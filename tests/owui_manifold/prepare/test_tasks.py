@@ -74,8 +74,8 @@ def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
 
 def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
     """The lowest effort is the one that it has."""
-    said = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
-    given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": said}
+    overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
+    given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
     assert sent(given)["reasoning"] == {"effort": "medium"}
 
 

@@ -54,8 +54,8 @@ async def job_of(valves: dict[str, Any] | None = None) -> PreparedRequest:
 def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
     """What the run keeps: level and text."""
     lines = prepared.call.log.text().splitlines()
-    found = [line.split(maxsplit=3)[2:] for line in lines]
-    return [(level, text) for level, text in found]
+    pairs = [line.split(maxsplit=3)[2:] for line in lines]
+    return [(level, text) for level, text in pairs]
 
 
 def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -154,21 +154,21 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     capabilities = AccountCapabilities()
 
     async def remark(
-        *said: str,
+        *texts: str,
         offered: int = 28,
         usage: Usage = used,
         chat_id: str = "c-1",
         is_admin: bool = True,
     ) -> str:
         caller = Caller(MODEL, "user-1", chat_id, "m-1", is_admin=is_admin)
-        call = call_of(chat(*said, tools=tools[:offered]), valves, caller)
+        call = call_of(chat(*texts, tools=tools[:offered]), valves, caller)
         call = call._replace(capabilities=capabilities)
         end = ended._replace(usage=usage)
         return report_end(await build_chat_request(call), end).usage_note
 
     assert await remark(DIARY, is_admin=False) == ""
-    told = await remark(DIARY)
-    assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", told)
+    line = await remark(DIARY)
+    assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", line)
     assert await remark(DIARY) == ""
     small = await remark(DIARY, usage=Usage(1500, 5, 1505), chat_id="c-2")
     assert "about 1,500 tokens" in small
@@ -194,8 +194,8 @@ async def test_reasoning_that_the_api_left_out_is_told(
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
     counted = removed if level == "WARNING" else {}
     assert prepared.call.capabilities.dropped == counted
-    told = f"the API left out earlier reasoning of the input: {counts}"
-    assert lines_of(prepared)[0] == (level, told)
+    line = f"the API left out earlier reasoning of the input: {counts}"
+    assert lines_of(prepared)[0] == (level, line)
 
 
 async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
@@ -221,19 +221,19 @@ async def test_words_of_the_server_are_in_the_log_without_secrets(
 ) -> None:
     """On one line, with what they are about; a code may be none."""
     prepared = await job_of()
-    said = f"No.\nkey {KEY}, Bearer sk-proj-abcdefghijklmnopqrstuv1234567890"
-    odd = ApiError(DIARY, f"Bearer {KEY}", KEY, said)
+    words = f"No.\nkey {KEY}, Bearer sk-proj-abcdefghijklmnopqrstuv1234567890"
+    odd = ApiError(DIARY, f"Bearer {KEY}", KEY, words)
     trace = Trace("req_1", "", 400, odd, subject="tools[3] is get_weather.")
 
     report_end(prepared, FAILED._replace(trace=trace))
 
-    for told in (caplog.text, prepared.call.log.text()):
-        [line] = told.strip().splitlines()
+    for text in (caplog.text, prepared.call.log.text()):
+        [line] = text.strip().splitlines()
         assert "HTTP 400, code None, type None, param None" in line
         assert "The server said: tools[3] is get_weather. No." in line
-        assert DIARY not in told
-        assert KEY not in told
-        assert "sk-proj" not in told
+        assert DIARY not in text
+        assert KEY not in text
+        assert "sk-proj" not in text
 
 
 @pytest.mark.parametrize("length", [500, 1_000_000])
@@ -243,14 +243,14 @@ async def test_words_of_the_server_are_cut(
 ) -> None:
     """A secret that lies across the cut is in no line, either."""
     prepared = await build_chat_request(asked(caller=by(role)))
-    said = ("x " * length)[: 500 - len(KEY) // 2] + KEY + "y" * length
-    trace = Trace("req_1", "", 400, ApiError(message=said))
+    words = ("x " * length)[: 500 - len(KEY) // 2] + KEY + "y" * length
+    trace = Trace("req_1", "", 400, ApiError(message=words))
 
     ended = report_end(prepared, FAILED._replace(trace=trace))
 
-    for told in (caplog.text, ended.ending.sentence):
-        assert len(told) < 1000
-        assert KEY[:8] not in told
+    for text in (caplog.text, ended.ending.sentence):
+        assert len(text) < 1000
+        assert KEY[:8] not in text
 
 
 def by(role: str) -> Caller:

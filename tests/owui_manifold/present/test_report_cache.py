@@ -50,8 +50,13 @@ async def ask(
     sim: Simulator, answer: str, more: Json | None = None, **valves: Any
 ) -> tuple[Json, Json]:
     """Ask the first or second question; return what was sent and the usage shown."""
-    said = [("system", LONG), ("user", "Hi"), ("assistant", "Hello."), ("user", "And?")]
-    wanted = said if answer == "a1" else said[:2]
+    turns = [
+        ("system", LONG),
+        ("user", "Hi"),
+        ("assistant", "Hello."),
+        ("user", "And?"),
+    ]
+    wanted = turns if answer == "a1" else turns[:2]
     messages = [{"role": role, "content": text} for role, text in wanted]
     pipe = Pipe()
     pipe.valves = valves_for(sim, **valves)
@@ -77,10 +82,10 @@ async def test_an_answer_is_compared_with_the_one_before(
     assert again["prompt_cache_options"] == {
         "comparison_response_id": usage["response_id"]
     }
-    [told] = [m for m in caplog.messages if "prompt cache: " in m]
-    said = "type cache_miss, reason verbosity_changed, cache_missed_tokens "
-    assert said in told
-    assert int(told.partition(said)[2]) > 1024
+    [line] = [m for m in caplog.messages if "prompt cache: " in m]
+    reason = "type cache_miss, reason verbosity_changed, cache_missed_tokens "
+    assert reason in line
+    assert int(line.partition(reason)[2]) > 1024
 
 
 @pytest.mark.parametrize(

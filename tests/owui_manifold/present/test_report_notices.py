@@ -24,8 +24,10 @@ async def lines(pipe: Pipe, user: dict[str, Any] = ADMIN, **metadata: Any) -> li
 
 async def test_shutdown_of_a_model_is_announced(pipe: Pipe) -> None:
     """Everybody sees it, because everybody can choose another."""
-    said = '{"gpt-5.6-sol": {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}}'
-    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": said})
+    overrides = (
+        '{"gpt-5.6-sol": {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}}'
+    )
+    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": overrides})
     expected = "GPT-5.6 Sol was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
     assert await lines(pipe, USER) == [expected]
 
@@ -43,8 +45,8 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     pipe.pipes()
     await asyncio.gather(*pipe._connections._pool()._tasks)
 
-    [told] = statuses(await chunks_of(pipe, body, **given))
-    assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in told
+    [status] = statuses(await chunks_of(pipe, body, **given))
+    assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in status
 
 
 @pytest.mark.parametrize(
@@ -58,12 +60,12 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     pipe.valves = pipe.valves.model_copy(update=options)
 
     assert await lines(pipe, USER) == []
-    [told] = await lines(pipe)
+    [line] = await lines(pipe)
 
-    assert told.startswith(f"IMAGE_GENERATION_OPTIONS: {model} ")
+    assert line.startswith(f"IMAGE_GENERATION_OPTIONS: {model} ")
     assert (
         "switched off on 2026-12-01. Use gpt-image-2.6-sunburst or -flare instead."
-        in told
+        in line
     )
     assert await lines(pipe) == []
 
@@ -75,8 +77,8 @@ async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) ->
     """Nothing is said of them."""
     given = {"IMAGE_GENERATION_OPTIONS": options}
     pipe.valves = pipe.valves.model_copy(update=given)
-    told = await lines(pipe)
-    assert not [line for line in told if "switched off" in line]
+    statuses_shown = await lines(pipe)
+    assert not [line for line in statuses_shown if "switched off" in line]
 
 
 async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
@@ -84,23 +86,23 @@ async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> 
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
     wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
     pipe.valves = pipe.valves.model_copy(update=wrong)
-    told = {"version": 99}
+    wishes = {"version": 99}
 
-    third, second, first = await lines(pipe, openai_responses=told)
+    third, second, first = await lines(pipe, openai_responses=wishes)
 
     assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
     assert second.startswith("The switches next to the chat input have no effect: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
-    assert await lines(pipe, USER, openai_responses=told) == []
+    assert await lines(pipe, USER, openai_responses=wishes) == []
 
 
 async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
     """No model can be named."""
     pipe.valves = pipe.valves.model_copy(update={"CUSTOM_MODEL_PRICING_JSON": "{"})
 
-    [told] = await lines(pipe)
+    [line] = await lines(pipe)
 
-    assert told.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
+    assert line.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
 
 
 async def test_unreadable_rule_is_reported_to_administrators(
@@ -110,11 +112,11 @@ async def test_unreadable_rule_is_reported_to_administrators(
     rules = {"TOOL_APPROVAL": "read_*=auto, delete_*:ask"}
     pipe.valves = pipe.valves.model_copy(update=rules)
 
-    [told] = await lines(pipe)
+    [line] = await lines(pipe)
 
-    assert told.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
-    assert "in the valves of this pipe" in told
-    assert told in caplog.text
+    assert line.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
+    assert "in the valves of this pipe" in line
+    assert line in caplog.text
     assert await lines(pipe, USER) == []
 
 
@@ -129,8 +131,10 @@ async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None
     first = statuses(await chunks_of(pipe, body, **given))
     second = statuses(await chunks_of(pipe, body, **given))
 
-    said = "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
-    assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [said]
+    expected = (
+        "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
+    )
+    assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [expected]
     assert not [line for line in second if "WEB" in line]
 
 
@@ -155,10 +159,10 @@ async def test_unreadable_rule_for_approvals_is_the_last_line(pipe: Pipe) -> Non
     }
     pipe.valves = pipe.valves.model_copy(update=wrong)
 
-    told = await lines(pipe)
+    problems = await lines(pipe)
 
-    assert len(told) > 3
-    assert told[-1].startswith("TOOL_APPROVAL contains 'delete_*:ask'")
+    assert len(problems) > 3
+    assert problems[-1].startswith("TOOL_APPROVAL contains 'delete_*:ask'")
 
 
 async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
@@ -208,8 +212,8 @@ async def test_invalid_values_are_not_sent_and_logged_once(
     for _ in range(2):
         assert not errors(await chunks_of(pipe, body, __user__=USER))
 
-    told = [line for line in caplog.messages if "cannot be sent" in line]
-    assert len(told) == len(wrong)
-    assert all(f"user {USER['id']}: The setting " in line for line in told)
+    logged = [line for line in caplog.messages if "cannot be sent" in line]
+    assert len(logged) == len(wrong)
+    assert all(f"user {USER['id']}: The setting " in line for line in logged)
     assert "hot" not in caplog.text
     assert [request.status for request in sim.requests] == [200, 200]

@@ -61,7 +61,7 @@ async def test_marker_stands_before_the_first_text(
     pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
 
     [line] = markers_of(pairs)
-    [first] = [event for event, found in pairs if found]
+    [first] = [event for event, markers in pairs if markers]
     assert isinstance(first, TextDelta)
     assert first == next(
         e for e, _ in pairs if isinstance(e, TextDelta) and e.kind == "text"

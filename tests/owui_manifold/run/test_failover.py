@@ -99,8 +99,8 @@ async def test_each_group_has_its_server(
     assert "pupil" in json.dumps(other.requests[0].body)
     assert not errors(shown)
     assert errors(refused)
-    told = json.dumps([shown, refused]) + "".join(capsys.readouterr())
-    assert "sk-simulator" not in told
+    text = json.dumps([shown, refused]) + "".join(capsys.readouterr())
+    assert "sk-simulator" not in text
 
 
 async def test_key_of_an_entry_is_in_no_log(
@@ -285,8 +285,8 @@ async def test_unreadable_entries_let_nobody_through(
     checked = await chunks_of(pipe, chat("/check"), **ADMIN)
     await result_of(pipe, chat("Hi"), **NATIVE, __task__="title_generation")
 
-    for told in (shown, checked):
-        assert "ENDPOINTS_JSON is not a list" in errors(told)[0]
+    for chunks in (shown, checked):
+        assert "ENDPOINTS_JSON is not a list" in errors(chunks)[0]
     assert not sim.requests
 
 
@@ -320,8 +320,8 @@ async def test_check_names_the_server_of_the_administrator(
     """It tries the entry that an administrator's own answers come from."""
     entries(at(other))
 
-    told = stored(await chunks_of(pipe, chat("/check"), **ADMIN))
+    report = stored(await chunks_of(pipe, chat("/check"), **ADMIN))
 
-    assert "tested with GPT-5.6 Sol at 127.0.0.1" in told
-    assert "✅ **A small request**" in told
+    assert "tested with GPT-5.6 Sol at 127.0.0.1" in report
+    assert "✅ **A small request**" in report
     assert other.requests

@@ -105,10 +105,10 @@ async def test_answers_add_up_in_one_row(
     )
 
     [row] = await counted(administration)
-    told = usage_of(sim)
+    usages = usage_of(sim)
     assert row[:4] == ("user-1", DAY, "gpt-5.6-sol", 2)
-    assert row.input == sum(usage["input_tokens"] for usage in told)
-    assert row.output == sum(usage["output_tokens"] for usage in told)
+    assert row.input == sum(usage["input_tokens"] for usage in usages)
+    assert row.output == sum(usage["output_tokens"] for usage in usages)
     assert row.money > 0
     assert statuses(chunks)[-1].endswith("left this month")
 
@@ -281,7 +281,7 @@ async def test_agents_are_judged_and_counted_by_their_model(
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "problem"),
     [
         ({"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-research is not available to you"),
         ({"tools": []}, "you may not use web search"),
@@ -289,7 +289,7 @@ async def test_agents_are_judged_and_counted_by_their_model(
     ],
 )
 async def test_research_is_a_model_of_its_own(
-    rule: Json, told: str, limited: Pipe, host: StandInHost, sim: Simulator
+    rule: Json, problem: str, limited: Pipe, host: StandInHost, sim: Simulator
 ) -> None:
     """It costs many times as much."""
     limit(host, rule)
@@ -297,8 +297,8 @@ async def test_research_is_a_model_of_its_own(
 
     chunks = await chunks_of(limited, body, **NATIVE)
 
-    assert told in str(errors(chunks))
-    assert bool(errors(chunks)) == bool(told)
+    assert problem in str(errors(chunks))
+    assert bool(errors(chunks)) == bool(problem)
 
 
 async def test_title_of_a_research_chat_is_no_research(
@@ -444,7 +444,7 @@ async def test_an_address_draws_nothing_in_the_table(
     for words in ("/usage", "/usage csv"):
         text = grown(await chunks_of(limited, chat(words), **ADMIN))
 
-        *_, line = [one for one in text.splitlines() if "evil.example" in one]
+        *_, line = [row for row in text.splitlines() if "evil.example" in row]
         assert not set(line) & set("![]<>`#"), words
         assert "example.com, gpt-5.2" in line
         assert text.count("```") == (2 if "csv" in words else 0)

@@ -119,8 +119,8 @@ async def test_many_records_are_written_less_often(host: StandInHost) -> None:
     records = {f"{n:026d}": record("1")._replace(ulid=f"{n:026d}") for n in range(500)}
 
     written = 0
-    for number, one in enumerate(records.values(), 1):
-        await writer.write(one)
+    for number, kept in enumerate(records.values(), 1):
+        await writer.write(kept)
         if len(host.chats.writes) > written:
             written = len(host.chats.writes)
             assert len(host.kept[FIRST]["items"]) == number
@@ -144,14 +144,14 @@ async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> Non
 
 async def test_answers_at_once_lose_nothing(host: StandInHost) -> None:
     """Two models, two copies of the pipe or two workers in one chat."""
-    one = await row_writer()
-    two = await row_writer(LATER)
+    first = await row_writer()
+    second = await row_writer(LATER)
 
     await asyncio.gather(
-        one.write(record("1")),
-        two.write(record("2", "m-2")),
-        one.write(record("3")),
-        two.write(record("4", "m-2")),
+        first.write(record("1")),
+        second.write(record("2", "m-2")),
+        first.write(record("3")),
+        second.write(record("4", "m-2")),
     )
 
     assert list(host.kept[FIRST]["items"]) == ["1" * 26, "3" * 26]
@@ -236,9 +236,9 @@ async def test_key_is_that_of_the_valve_or_of_the_server(
     """The valve wins, without the white space of a copy and paste."""
     await (await row_writer(valves=valves)).write(record("1"))
 
-    found = read_records(host.kept, ChatKeys(secret, "user-1", "chat-1").sign)
+    records = read_records(host.kept, ChatKeys(secret, "user-1", "chat-1").sign)
 
-    assert found == {"1" * 26: record("1")}
+    assert records == {"1" * 26: record("1")}
 
 
 @pytest.mark.parametrize(
