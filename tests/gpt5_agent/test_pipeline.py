@@ -326,9 +326,9 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
         assert not {"reasoning", "text", "service_tier"} & sent.keys()
         assert "prompt_cache_retention" not in sent
         assert [tool["name"] for tool in sent["tools"]] == ["host_weather"]
-    (told,) = [line for line in caplog.messages if "caller_may_set" in line]
-    assert "agent_model, instruction, maximum_iterations" in told
-    assert ("u-1" in told) is (metadata is not None)
+    (line,) = [line for line in caplog.messages if "caller_may_set" in line]
+    assert "agent_model, instruction, maximum_iterations" in line
+    assert ("u-1" in line) is (metadata is not None)
 
 
 @pytest.mark.asyncio
@@ -362,7 +362,7 @@ async def test_overrides_of_the_valve_add_or_replace(
     pipeline: Pipeline, sim: Simulator
 ) -> None:
     """Nothing changes no byte, a text follows, an object replaces (R2, R3, R4)."""
-    told: list[str] = []
+    instructions: list[str] = []
     preamble = json.dumps(
         {"tool_preamble_policy": "Say nothing.", "surprise": "Never."}
     )
@@ -370,9 +370,9 @@ async def test_overrides_of_the_valve_add_or_replace(
         changes = {"PROMPT_POLICY_OVERRIDES": overrides}
         pipeline.valves = pipeline.valves.model_copy(update=changes)
         await result(pipeline, "hello")
-        told.append(sim.requests[-1].body["instructions"])
+        instructions.append(sim.requests[-1].body["instructions"])
 
-    plain, unchanged, added, replaced = told
+    plain, unchanged, added, replaced = instructions
     assert unchanged == plain
     assert added == f'{plain}\n\n["a list"]'
     before, _, after = plain.partition("<tool_preamble>")
@@ -423,8 +423,8 @@ async def test_unknown_caller_keys_are_reported_to_administrators(
         body = await pipeline.inlet(body, user)
         del body["metadata"]
         answer = pipeline.pipe(None, AGENT, question_messages("hello"), body)
-        told = json.dumps(await asyncio.to_thread(list, answer))
-        shown.append("caller_may_set" in told)
+        text = json.dumps(await asyncio.to_thread(list, answer))
+        shown.append("caller_may_set" in text)
 
     [line] = [text for text in caplog.messages if "caller_may_set" in text]
     assert "caller_may_set, contains unknown names: servce_tier, store. " in line
@@ -473,10 +473,10 @@ async def test_a_task_is_answered_without_the_loop(
     if stream:
         chunk, done = await asyncio.to_thread(list, answer)
         assert done == "data: [DONE]"
-        told = chunk["choices"][0]["delta"]
+        message = chunk["choices"][0]["delta"]
     else:
-        told = answer["choices"][0]["message"]
-    assert json.loads(told["content"]) == {"title": "Talking to a Stand-in"}
+        message = answer["choices"][0]["message"]
+    assert json.loads(message["content"]) == {"title": "Talking to a Stand-in"}
     (request,) = sim.requests
     assert request.body["stream"] is False
     assert not {"tools", "instructions", "include"} & request.body.keys()
@@ -674,7 +674,7 @@ async def test_an_answer_that_was_cut_says_what_it_took(
     await pipeline.on_shutdown()
     await reading
 
-    [line] = [one for one in caplog.messages if "cancelled" in one]
+    [line] = [text for text in caplog.messages if "cancelled" in text]
     assert json.loads(line.partition(" ")[2])["rounds"] == 1
 
 

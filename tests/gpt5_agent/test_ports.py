@@ -74,14 +74,14 @@ TELLING: list[tuple[AgentEvent, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("told", [told_by_host, told_by_terminal])
+@pytest.mark.parametrize("shown", [told_by_host, told_by_terminal])
 async def test_user_interface_shows_every_event(
-    told: Callable[[AgentEvent], str],
+    shown: Callable[[AgentEvent], str],
 ) -> None:
     """With all that a person needs to know of it."""
     for event, words in TELLING:
-        assert all(word in told(event) for word in words), event
-    assert told(ReadyForInput()).strip("[]")
+        assert all(word in shown(event) for word in words), event
+    assert shown(ReadyForInput()).strip("[]")
 
 
 # ---------------------------------------------------------------- provider
@@ -119,18 +119,18 @@ async def test_provider_calls_then_answers(make: MakeProvider) -> None:
         received = replay_output(called.output, with_reasoning=True)
         items = [*request.input, *received, {**output, "output": "Rain."}]
         request = request.model_copy(update={"input": items})
-        events, said = await generation(provider, request, first_index=7)
+        events, answer = await generation(provider, request, first_index=7)
 
     assert not called.is_final
     assert call["name"] == "look"
-    assert said.is_final
-    assert said.tool_calls == []
+    assert answer.is_final
+    assert answer.tool_calls == []
     grown = "".join(event.text for event in events if isinstance(event, TextDelta))
-    assert grown.endswith(said.text_content)
-    assert said.text_content
-    assert said.usages == (said.last_usage,)
-    assert min(index for index, _ in said.items) == 7
-    assert not said.ending.is_failure
+    assert grown.endswith(answer.text_content)
+    assert answer.text_content
+    assert answer.usages == (answer.last_usage,)
+    assert min(index for index, _ in answer.items) == 7
+    assert not answer.ending.is_failure
 
 
 async def generation(

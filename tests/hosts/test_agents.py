@@ -51,17 +51,17 @@ def metadata_of(message: Json) -> Json:
     """What the host stored with the last status line of an answer."""
     lines = [line for line in message["statusHistory"] if "execution_metadata" in line]
     [last] = lines
-    found: Json = last["execution_metadata"]
-    return found
+    metadata: Json = last["execution_metadata"]
+    return metadata
 
 
 def questions_of(asked: list[Json]) -> list[str]:
     """The tools whose calls a person was asked about."""
     data = [payload["data"] for payload in asked]
     return [
-        one["data"]["tool_call"]["name"]
-        for one in data
-        if one["type"] == "confirmation"
+        event["data"]["tool_call"]["name"]
+        for event in data
+        if event["type"] == "confirmation"
     ]
 
 
@@ -105,10 +105,10 @@ async def test_work_of_several_rounds(tab: Tab, simulator: Simulator) -> None:
 
     assert first.error is second.error is None
     *_, last, later = chat_bodies(simulator)
-    failed, repeated, told = outputs_of(last)
+    failed, repeated, output = outputs_of(last)
     assert failed == "tool invoke error: failed to execute tool"
     assert "repeated failure detected" in repeated
-    assert told.startswith("Sunny in")
+    assert output.startswith("Sunny in")
     assert later["input"][: len(last["input"])] == last["input"]
     message = await tab.message(first)
     metadata = metadata_of(message)
@@ -152,7 +152,7 @@ async def test_the_limit_of_rounds_ends_in_an_answer(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("body", "answer", "asks", "told"),
+    ("body", "answer", "count", "words"),
     [
         (ASKS, True, 2, "Sunny in"),
         (ASKS, False, 2, "did not approve"),
@@ -165,8 +165,8 @@ async def test_approvals_are_those_of_the_page(
     simulator: Simulator,
     body: Json,
     answer: bool | None,
-    asks: int,
-    told: str,
+    count: int,
+    words: str,
 ) -> None:
     """One question a call that may be made, none with full access in the chat (R33).
 
@@ -180,8 +180,8 @@ async def test_approvals_are_those_of_the_page(
     if answer is False:  # it did not fail: it was not made
         assert questions == ["broken_weather", "broken_weather", "get_weather"]
     else:
-        assert len(questions) == asks
-    assert told in outputs_of(chat_bodies(simulator)[-1])[-1]
+        assert len(questions) == count
+    assert words in outputs_of(chat_bodies(simulator)[-1])[-1]
 
 
 @pytest.mark.asyncio
@@ -315,7 +315,7 @@ async def test_limits_are_about_the_model_that_works(
         Tab(asker) as tab,
     ):
         listed = [
-            await tab.send(one, "sim:short hello") for one in (AGENT_MODEL, REACT)
+            await tab.send(name, "sim:short hello") for name in (AGENT_MODEL, REACT)
         ]
         body = {**USED, "filter_ids": [AGENT]}
         switched = await tab.send(model, "sim:agent-work weather?", body=body)

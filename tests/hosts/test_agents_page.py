@@ -115,7 +115,7 @@ async def test_denied_call_is_not_run_and_allowed_call_is(
     """What is denied is not called; what is allowed is."""
     simulator.default_scenario = "agent-work"
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=ask"):
-        for choice, said in (("Deny", "did not approve"), ("Allow", "Sunny in")):
+        for choice, words in (("Deny", "did not approve"), ("Allow", "Sunny in")):
             await page.page.goto(f"{page.user.url}/?models={AGENT}&tools=toolkit")
             await page.page.wait_for_selector("#chat-input")
             await page.ask("How is the weather in Zürich?", wait=False)
@@ -127,7 +127,7 @@ async def test_denied_call_is_not_run_and_allowed_call_is(
             if choice == "Allow":
                 await take(page, "approval")
             await button.click()
-            await page.answers.last.get_by_text(said).first.wait_for()
+            await page.answers.last.get_by_text(words).first.wait_for()
             await page.answers.last.get_by_text("4 rounds").first.wait_for()
     assert page.errors == []
 

@@ -83,8 +83,8 @@ def metadata_of(lines: list[Json]) -> Json:
     [metadata] = [
         line["execution_metadata"] for line in lines if "execution_metadata" in line
     ]
-    found: Json = metadata
-    return found
+    figures: Json = metadata
+    return figures
 
 
 @pytest.mark.asyncio

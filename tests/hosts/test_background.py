@@ -37,8 +37,10 @@ def looked_up(simulator: Simulator) -> list[RecordedRequest]:
 
 def cancelled(simulator: Simulator) -> list[str]:
     """What became of the responses that were to be canceled."""
-    asked = [one for one in looked_up(simulator) if one.path.endswith("/cancel")]
-    return [str((one.response or {}).get("status")) for one in asked]
+    asked = [
+        request for request in looked_up(simulator) if request.path.endswith("/cancel")
+    ]
+    return [str((request.response or {}).get("status")) for request in asked]
 
 
 async def until_cancelled(simulator: Simulator) -> None:
@@ -62,9 +64,9 @@ async def test_broken_stream_ends_with_the_whole_answer(
     assert turn.text.endswith(LAST_WORDS)
     for sentence in ("This is turn 1.", LAST_WORDS):
         assert stored["content"].count(sentence) == turn.text.count(sentence) == 1
-    one, two = chat_bodies(simulator)
-    assert (one["background"], one["store"], one["stream"]) == (True, True, True)
-    assert kinds(two["input"]) == ["user", "reasoning", "assistant", "user"]
+    body, next_body = chat_bodies(simulator)
+    assert (body["background"], body["store"], body["stream"]) == (True, True, True)
+    assert kinds(next_body["input"]) == ["user", "reasoning", "assistant", "user"]
     assert cancelled(simulator) == []
     (rest,) = looked_up(simulator)
     assert rest.method == "GET"
@@ -154,12 +156,14 @@ async def test_plain_client_gets_the_whole_answer(
     member: User, pro: str, simulator: Simulator
 ) -> None:
     """With a stream and without, over plain HTTP."""
-    said = [{"role": "user", "content": "sim:chat,drop=60"}]
-    result = await member.completion(pro, said)
+    messages = [{"role": "user", "content": "sim:chat,drop=60"}]
+    result = await member.completion(pro, messages)
     chunks = [c async for c in member.chunks(pro, "sim:chat,drop=60")]
 
     deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
     text = "".join(delta.get("content") or "" for delta in deltas)
     assert result["choices"][0]["message"]["content"] == text
     assert text.endswith(LAST_WORDS)
-    assert len([one for one in looked_up(simulator) if one.method == "GET"]) == 2
+    assert (
+        len([lookup for lookup in looked_up(simulator) if lookup.method == "GET"]) == 2
+    )

@@ -49,13 +49,13 @@ async def test_chat_without_messages_is_refused(
     member: User, simulator: Simulator, stream: bool
 ) -> None:
     """There is nothing to answer; nothing is sent."""
-    told = await member.call(
+    answer = await member.call(
         "POST",
         "/api/chat/completions",
         {"model": MODEL, "messages": [], "stream": stream},
     )
 
-    assert "There is no message to answer" in json.dumps(told)
+    assert "There is no message to answer" in json.dumps(answer)
     assert answered(simulator) == []
 
 

@@ -67,9 +67,9 @@ async def test_a_caller_sets_nothing_that_costs(
         assert hosted(body) == []
         assert body["max_output_tokens"] == 700
         assert body.get("reasoning") == untouched.get("reasoning")
-    told = [line for line in server.log().splitlines() if "caller_may_set" in line]
+    lines = [line for line in server.log().splitlines() if "caller_may_set" in line]
     assert (
-        len([line for line in told if "service_tier (changes the price)" in line]) == 1
+        len([line for line in lines if "service_tier (changes the price)" in line]) == 1
     )
 
 

@@ -153,8 +153,8 @@ async def test_instructions_and_file_texts_are_replayed(
         admin, PIPE, EXPERT_JSON=expert(stable_instructions="on")
     ):
         for day in ("Monday", "Tuesday", "Wednesday", "Wednesday"):
-            said = {"role": "system", "content": f"Be brief.\nIt is {day}."}
-            body = {"messages": [said], "files": [{**file, "context": "full"}]}
+            instruction = {"role": "system", "content": f"Be brief.\nIt is {day}."}
+            body = {"messages": [instruction], "files": [{**file, "context": "full"}]}
             turn = await tab.send(model, "sim:chat go on", chat_id=chat_id, body=body)
             assert turn.error is None
             chat_id = turn.chat_id

@@ -37,7 +37,7 @@ class Case(NamedTuple):
     valves: Json
     question: str
     body: Json
-    told: str = "does not allow"
+    words: str = "does not allow"
 
 
 CASES = {
@@ -89,7 +89,7 @@ async def test_denied_tool_runs_nowhere(
 
     assert turn.error is None
     assert not has_run()
-    assert case.told in " ".join(outputs_sent(simulator))
+    assert case.words in " ".join(outputs_sent(simulator))
 
 
 @pytest.mark.asyncio
@@ -106,7 +106,7 @@ async def test_question_shows_what_will_be_done(
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
         turn = await tab.send(MODEL, "sim:tool", body=named("get_weather"))
 
-    [asked] = [one["data"] for one in shown if one.get("type") == "confirmation"]
+    [asked] = [event["data"] for event in shown if event.get("type") == "confirmation"]
     assert turn.error is None
     given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
     assert "Zürich" in given
@@ -154,7 +154,7 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
 
     servers = [browser_tool("wide", WIDE), browser_tool("small", BOGUS["parameters"])]
     body = {**named("call_tool"), "tool_ids": ["toolkit"], "tool_servers": servers}
-    told: dict[str, str] = {}
+    outputs: dict[str, str] = {}
     async with Tab(admin) as tab:
         tab.answer = answer
         for name, (valves, tool, _) in BEHIND.items():
@@ -162,15 +162,17 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
             async with valves_changed(admin, PIPE, **valves):
                 turn = await tab.send(MODEL, f"sim:tool {call}", body=body)
             assert turn.error is None
-            told[name] = " ".join(outputs_sent(simulator))
+            outputs[name] = " ".join(outputs_sent(simulator))
 
     assert not has_run()
-    assert {k: v for k, v in told.items() if BEHIND[k][2] not in v} == {}
-    [question] = [one["data"] for one in asked if one.get("type") == "confirmation"]
+    assert {k: v for k, v in outputs.items() if BEHIND[k][2] not in v} == {}
+    [question] = [
+        event["data"] for event in asked if event.get("type") == "confirmation"
+    ]
     assert question["tool_call"]["name"] == "get_weather"
     assert question["tool_call"]["arguments"] == {"city": "Bern"}
-    ran = [one["data"] for one in asked if one.get("type") == "execute:tool"]
-    assert [one["name"] for one in ran] == ["small"]
+    ran = [event["data"] for event in asked if event.get("type") == "execute:tool"]
+    assert [event["name"] for event in ran] == ["small"]
 
 
 async def test_administrator_reads_which_rule_to_correct(

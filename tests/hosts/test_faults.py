@@ -62,9 +62,9 @@ async def test_every_ending_has_its_sentence(
     assert words in sentence
     assert text in (stored.get("content") or "")
     assert stored["done"]
-    found = ERROR_ID.search(sentence)
-    assert found, sentence
-    assert found[1] in server.log()
+    match = ERROR_ID.search(sentence)
+    assert match, sentence
+    assert match[1] in server.log()
 
 
 @pytest.mark.asyncio
@@ -87,8 +87,8 @@ async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
     assert "safety monitoring stopped this answer" in sentence
     assert "“Ask before you read **secrets**.”" in sentence
     assert "sk-canary" not in json.dumps(turn.events) + json.dumps(stored)
-    for told in ("request id req_", "response id resp_", "review_simulator_1"):
-        assert told in server.log()
+    for words in ("request id req_", "response id resp_", "review_simulator_1"):
+        assert words in server.log()
 
     again = await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id, body=body)
     assert again.error is None
@@ -131,8 +131,8 @@ CENSUS = (Path(__file__).parent / "plugins/census.py").read_text()
 
 async def count(admin: User) -> dict[str, int]:
     """What the short-lived pipe holds open."""
-    said = await admin.complete("census.count", "short_lived")
-    counted: dict[str, int] = json.loads(said)
+    text = await admin.complete("census.count", "short_lived")
+    counted: dict[str, int] = json.loads(text)
     return counted
 
 
@@ -224,18 +224,19 @@ async def test_thirty_runs_of_two_users_stay_apart(
     admin: User, member: User, simulator: Simulator, server: OpenWebUI
 ) -> None:
     """Each checks for the other's words: events, stored chats, kept items, valves."""
-    async with Tab(admin) as one, Tab(member) as other:
+    async with Tab(admin) as admins_tab, Tab(member) as members_tab:
         await admin.set_user_valves(PIPE, {"VERBOSITY": "low"})
-        tabs = [one, other] * 15
+        tabs = [admins_tab, members_tab] * 15
         words = [
-            f"{'ADM' if tab is one else 'MEM'}-canary-{i}" for i, tab in enumerate(tabs)
+            f"{'ADM' if tab is admins_tab else 'MEM'}-canary-{i}"
+            for i, tab in enumerate(tabs)
         ]
         turns = await asked_at_once(tabs, words, simulator)
         await admin.set_user_valves(PIPE, {"VERBOSITY": "inherit"})
 
     assert all(turn.error is None for turn in turns)
     for tab, turn, word in zip(tabs, turns, words, strict=True):
-        theirs = "MEM-canary" if tab is one else "ADM-canary"
+        theirs = "MEM-canary" if tab is admins_tab else "ADM-canary"
         seen = json.dumps(turn.events) + json.dumps(server.stored_chat(turn.chat_id))
         assert word in seen
         assert theirs not in seen

@@ -127,13 +127,13 @@ async def test_temporary_chat_sends_files_too(
     pdf = await attach(member, "report.pdf", PDF, "application/pdf")
     async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
         await tab.send(MODEL, "sim:chat read", files=[pdf], temporary=[])
-        said = [
+        earlier = [
             {"role": "user", "content": "sim:chat read"},
             {"role": "assistant", "content": "Read."},
         ]
         # The page names the files of the whole chat beside the message's own.
         body = {"files": [pdf]}
-        await tab.send(MODEL, "sim:chat so?", temporary=said, body=body)
+        await tab.send(MODEL, "sim:chat so?", temporary=earlier, body=body)
 
     for body in chat_bodies(simulator):
         first = body["input"][0]["content"]

@@ -74,21 +74,22 @@ async def test_unusual_tools_do_not_stop_the_chat(
     assert [turn.error for turn in turns] == [None] * 4
     assert called == ["users.list"] * 2
     stored = (await tab.message(first))["output"]
-    shown = [one["name"] for one in stored if one["type"] == "function_call"]
+    shown = [item["name"] for item in stored if item["type"] == "function_call"]
     assert shown == SPELLINGS
     for turn in turns:  # the page shows the last line alone
-        told = turn.statuses[-1]["description"]
-        assert re.match(r"Left out: \d+ of this chat's \d+ tools, because", told)
+        line = turn.statuses[-1]["description"]
+        assert re.match(r"Left out: \d+ of this chat's \d+ tools, because", line)
     sent = chat_bodies(simulator)
     assert len(sent) == 5
-    kinds = [Counter(tool["type"] for tool in one["tools"]) for one in sent]
+    kinds = [Counter(tool["type"] for tool in request["tools"]) for request in sent]
     assert kinds == [Counter(function=128)] * 5
     assert tool_names(sent[0])[0].startswith("users_")
     same_model = [sent[0], sent[1], sent[2]]
     assert all(
-        one["input"] == sent[4]["input"][: len(one["input"])] for one in same_model
+        request["input"] == sent[4]["input"][: len(request["input"])]
+        for request in same_model
     )
-    histories = [calls_of(one)[:2] for one in sent[1:]]
+    histories = [calls_of(request)[:2] for request in sent[1:]]
     assert histories == [histories[0]] * 4
     names, ids = zip(*histories[0], strict=True)
     assert names[0] == next(n for n in tool_names(sent[0]) if n.startswith("users_"))

@@ -85,8 +85,8 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
     sources = stored["sources"]
     assert [source["source"]["url"] for source in sources] == PAGES
     assert sources[0]["source"]["name"] == "The chronicle of the harbour"
-    (found,) = [s for s in stored["statusHistory"] if s.get("action") == "web_search"]
-    assert found["urls"] == PAGES[:2]
+    (status,) = [s for s in stored["statusHistory"] if s.get("action") == "web_search"]
+    assert status["urls"] == PAGES[:2]
     shown = [
         event for event in turn.events if "openai_responses:kept" not in str(event)
     ]

@@ -87,7 +87,7 @@ async def test_many_kept_items_are_sent_with_their_outputs(
     for name in ("q", "a"):
         del messages[name]
     for name, row in messages.items():
-        children = [n for n, one in messages.items() if one["parentId"] == name]
+        children = [n for n, message in messages.items() if message["parentId"] == name]
         row |= {"id": name, "childrenIds": children, "timestamp": 1, "done": True}
     last = f"a{TURNS - 1}"
     chat["history"]["currentId"] = last

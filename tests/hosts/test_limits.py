@@ -84,7 +84,7 @@ async def test_a_group_reaches_its_limit(
     assert (free.error, sums.error) == (None, None)
     assert "gpt-4.1 is not available to you" in str(other.error)
     assert merged["choices"][0]["message"]["content"] == ""
-    assert "gpt-4.1" not in {one.body["model"] for one in answered(simulator)}
+    assert "gpt-4.1" not in {request.body["model"] for request in answered(simulator)}
     for ended in (first, second):
         assert "Your limit of 1 tokens a day is used up" in str(ended.error)
     assert "00:00 UTC" in str(second.error)
@@ -119,7 +119,7 @@ async def test_rules_hold_for_who_somebody_is_now(
     other = await admin.call("POST", f"{path}/create", form)
     await admin.call("POST", f"{path}/id/{other['id']}/users/add", ids)
     groups = await admin.call("GET", f"{path}/")
-    [group] = [one for one in groups if one["name"] == "Students"]
+    [group] = [group for group in groups if group["name"] == "Students"]
     closed: Json = {"group": "Students", "models": []}
     amount: Json = {"role": "user", "tokens": 10**9, "per": "day"}
     unknown: Json = {"user": "nobody@example.com", "last": True}
@@ -143,14 +143,14 @@ async def test_rules_hold_for_who_somebody_is_now(
         raised = await asked(amount)
         assert not (await left.send(MODEL, "sim:short")).error
         await admin.call("DELETE", f"/api/v1/users/{leaver.id}")
-        told = (await own.send(MODEL, "sim:short")).statuses[-1]["description"]
+        line = (await own.send(MODEL, "sim:short")).statuses[-1]["description"]
         table = await own.send(MODEL, "/usage 1d")
     await admin.call("DELETE", f"{path}/id/{other['id']}/delete")
 
     assert "is not available to you" in member_of
     assert (outside, raised) == ("None", "None")
     assert "limit of 1 tokens a day is used up" in lowered
-    assert "nobody@example.com" in told
+    assert "nobody@example.com" in line
     sql = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
     assert server.sql(sql, leaver.id)
     assert f"{leaver.id}, gpt-5.2" in table.text
@@ -173,9 +173,9 @@ async def test_two_processes_count_in_one_sqlite(tmp_path: Path) -> None:
         for _ in "ab"
     ]
     async with asyncio.timeout(120):
-        told = [await writer.communicate() for writer in writers]
+        outputs = [await writer.communicate() for writer in writers]
 
-    assert [out.splitlines()[-1:] for out, _ in told] == [[b""], [b""]], told
+    assert [out.splitlines()[-1:] for out, _ in outputs] == [[b""], [b""]], outputs
     with closing(sqlite3.connect(tmp_path / "data/webui.db")) as database:
         [row] = database.execute("SELECT * FROM openai_responses_usage").fetchall()
     assert row == ("u", "2026-11-23", "m", 50, 150, 100, 250, 350)

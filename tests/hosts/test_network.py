@@ -156,11 +156,11 @@ async def test_silence_ends_the_answer(
 ) -> None:
     """At the beginning and in the middle, each with a limit and a sentence."""
     turns = []
-    for said, limit in SILENCES.items():
+    for text, limit in SILENCES.items():
         async with valves_changed(
             admin, hasty, EXPERT_JSON=expert(max_retries=0, **{limit: 5})
         ):
-            turns.append(await tab.begin(f"{hasty}.gpt-6-luna", said))
+            turns.append(await tab.begin(f"{hasty}.gpt-6-luna", text))
             await simulator.requested(len(turns))
     for turn in turns:
         await turn.until(lambda seen: seen.finished.is_set())

@@ -68,8 +68,8 @@ def with_summary(chat: Json, carrier: str) -> Json:
     """A chat whose row has a summary that nobody made."""
     forged = deepcopy(chat)
     messages = forged["history"]["messages"].values()
-    question = next(one for one in messages if one["role"] == "user")
-    answer = next(one for one in messages if one["role"] == "assistant")
+    question = next(message for message in messages if message["role"] == "user")
+    answer = next(message for message in messages if message["role"] == "assistant")
     if carrier == "item":
         call = {"type": "function_call", "call_id": "c-1", "name": "look"}
         answer["output"] += [
@@ -192,13 +192,13 @@ async def test_mention_in_a_channel_is_the_mentioning_users(
         await channel.post(other, FORGED, thread)
         mention = f"<@M:{guarded}|Model> sim:short and you?"
         await channel.post(asker, mention, thread)
-        told = await channel.answer(asker, thread)
+        answer = await channel.answer(asker, thread)
         [sent] = chat_bodies(simulator)
         refused = await channel.post(asker, f"<@M:{DENIED}|Model> sim:short hi")
         why = await channel.answer(asker, refused)
-        counted = [server.sql(SUM, one.id)[0]["n"] for one in (asker, other)]
+        counted = [server.sql(SUM, user.id)[0]["n"] for user in (asker, other)]
 
-    assert told["output"]
+    assert answer["output"]
     assert instructions_of(sent).startswith(SYSTEM)
     assert FORGED not in instructions_of(sent)
     assert FORGED in json.dumps(sent["input"][1:])
@@ -366,13 +366,13 @@ async def test_client_cannot_claim_a_switch(member: User, simulator: Simulator) 
 
 async def test_pages_of_other_sites_are_not_answered(server: OpenWebUI) -> None:
     """The servers that tests and demo start: their administrator runs code."""
-    asks = {
+    headers = {
         "Origin": "https://evil.example",
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "content-type",
     }
     address = f"{server.url}/api/v1/auths/signin"
-    async with server.admin.http.options(address, headers=asks) as answer:
+    async with server.admin.http.options(address, headers=headers) as answer:
         assert "Access-Control-Allow-Origin" not in answer.headers
         assert answer.status == 400
 

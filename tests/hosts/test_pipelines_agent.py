@@ -131,9 +131,9 @@ async def test_nobody_reads_a_secret(
     assert text_of(await own_server.chunks(REACT, "sim:short hello"))
     assert simulator.requests[-1].headers["X-Secret"] == "header-canary"
     stored = (own_server.folder / PIPELINE_ID / "valves.json").read_text()
-    for told in (json.dumps(shown), stored, own_server.log()):
-        assert simulator.api_key not in told
-        assert "header-canary" not in told
+    for text in (json.dumps(shown), stored, own_server.log()):
+        assert simulator.api_key not in text
+        assert "header-canary" not in text
 
 
 @pytest.mark.parametrize(
@@ -293,9 +293,9 @@ async def test_a_plain_client_runs_its_own_tools(
         {"role": "tool", "tool_call_id": call["id"], "content": "Sunny."},
     ]
     body = {"model": FUNCTION_CALLING, "messages": messages, "tools": [WEATHER]}
-    told = [c async for c in server.stream("/chat/completions", body)]
+    answer = [c async for c in server.stream("/chat/completions", body)]
 
-    assert "It said: Sunny." in text_of(told)
+    assert "It said: Sunny." in text_of(answer)
     kinds = [item.get("type") for item in simulator.requests[-1].body["input"]]
     assert kinds[-2:] == ["function_call", "function_call_output"]
 

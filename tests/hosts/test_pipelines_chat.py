@@ -202,10 +202,10 @@ async def test_a_refused_approval_reaches_the_model(
 
 
 @pytest.mark.parametrize(
-    ("label", "told"), [("Allow for this chat", "Sunny"), ("Deny", "not approve")]
+    ("label", "words"), [("Allow for this chat", "Sunny"), ("Deny", "not approve")]
 )
 async def test_an_approval_of_ours_is_answered(
-    tab: Tab, agents: PipelinesServer, simulator: Simulator, label: str, told: str
+    tab: Tab, agents: PipelinesServer, simulator: Simulator, label: str, words: str
 ) -> None:
     """A rule of the valves asks in the chat; the model is not asked again (R33, R34).
 
@@ -232,7 +232,7 @@ async def test_an_approval_of_ours_is_answered(
     assert turn.error is None
     assert second["input"][: len(first["input"])] == first["input"]
     assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
-    assert told in json.dumps(second["input"][-1])
+    assert words in json.dumps(second["input"][-1])
     assert (await tab.message(turn))["output"][-1]["type"] == "message"
 
 
@@ -247,8 +247,8 @@ async def test_rule_holds_for_a_tool_that_open_webui_renamed(
         turn = await tab.send(FUNCTION_CALLING, "sim:tool weather?", body=body)
 
     assert turn.error is None
-    told = json.dumps(chat_bodies(simulator)[-1]["input"][-1])
-    assert "does not allow twin_get_weather" in told
+    output = json.dumps(chat_bodies(simulator)[-1]["input"][-1])
+    assert "does not allow twin_get_weather" in output
 
 
 async def test_rule_that_cannot_be_read_is_told_to_administrators(
@@ -262,11 +262,11 @@ async def test_rule_that_cannot_be_read_is_told_to_administrators(
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         await pending(tab, turn)
         async with Tab(admin) as other:
-            told = await other.send(FUNCTION_CALLING, "sim:short")
+            first = await other.send(FUNCTION_CALLING, "sim:short")
             again = await other.send(FUNCTION_CALLING, "sim:short")
 
     sentence = "'get_*:auto', which is not a rule"
-    assert sentence in json.dumps(told.statuses[-1:])
+    assert sentence in json.dumps(first.statuses[-1:])
     assert sentence not in json.dumps([*turn.statuses, *again.statuses])
 
 
@@ -349,8 +349,8 @@ async def test_the_stored_valves_show_no_secret_to_the_page(
     admin: User, simulator: Simulator
 ) -> None:
     """Open WebUI's settings page passes on what the server shows (R30)."""
-    found = await admin.call("GET", "/api/v1/pipelines/list")
-    index = found["data"][0]["idx"]
+    listed = await admin.call("GET", "/api/v1/pipelines/list")
+    index = listed["data"][0]["idx"]
 
     path = f"/api/v1/pipelines/{PIPELINE_ID}/valves?urlIdx={index}"
     valves = await admin.call("GET", path)
@@ -440,9 +440,11 @@ async def test_a_word_for_a_stream_streams_and_counts(
         await admin.add_user("says.yes@example.com", "Ann") as asker,
     ):
         await admin.set_global(ADMINISTRATION)
-        said = [c async for c in asker.chunks(FUNCTION_CALLING, "hello", stream="yes")]
+        chunks = [
+            c async for c in asker.chunks(FUNCTION_CALLING, "hello", stream="yes")
+        ]
 
-    assert any(chunk.get("usage") for chunk in said)
+    assert any(chunk.get("usage") for chunk in chunks)
     rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
     [row] = server.sql(rows, asker.id)
     assert row["requests"] == len(chat_bodies(simulator)) == 1

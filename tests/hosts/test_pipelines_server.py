@@ -98,9 +98,9 @@ async def test_a_failed_load_is_called_a_success(
     source, words = UNLOADABLE[name]
     before = len(server.log())
 
-    said = await server.upload(name, source)
+    answer = await server.upload(name, source)
 
-    assert said["status"] is True
+    assert answer["status"] is True
     assert not (server.folder / f"{name}.py").exists()
     assert (server.folder / "failed" / f"{name}.py").exists()
     assert name not in {model["id"] for model in await server.models()}
@@ -112,12 +112,12 @@ async def test_a_reload_stops_the_old_and_starts_the_new(
 ) -> None:
     """An upload of one file makes every pipeline anew."""
     await server.set_valves("agents", {"WORD": "two"})
-    told = (await server.complete(FIRST, "x"))["choices"][0]["message"]["content"]
+    text = (await server.complete(FIRST, "x"))["choices"][0]["message"]["content"]
 
     await server.upload("plain", PLAIN)
 
     again = (await server.complete(FIRST, "x"))["choices"][0]["message"]["content"]
-    assert told == "first two 1 ['started', 'valves two 1']"
+    assert text == "first two 1 ['started', 'valves two 1']"
     assert again == "first two 1 ['started']"
 
 
@@ -360,6 +360,6 @@ async def test_a_reader_who_leaves_is_not_noticed(server: PipelinesServer) -> No
     seen = await server.complete("answers", "was_seen")
     while "waited" not in seen["choices"][0]["message"]["content"]:
         seen = await server.complete("answers", "was_seen")
-    told = json.loads(seen["choices"][0]["message"]["content"])
-    assert told[:2] == ["let go", "waited to the end"]
-    assert "pulled after that" not in told
+    events = json.loads(seen["choices"][0]["message"]["content"])
+    assert events[:2] == ["let go", "waited to the end"]
+    assert "pulled after that" not in events

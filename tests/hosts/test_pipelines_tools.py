@@ -99,14 +99,14 @@ async def stored_output(tab: Tab, turn: Turn) -> list[Json]:
 async def pictures(tab: Tab, turn: Turn) -> list[bytes]:
     """The pictures that the host keeps of an answer."""
     files = (await tab.message(turn)).get("files") or []
-    found = []
+    contents = []
     for file in files:
         address = f"{tab.user.url}{file['url']}".removesuffix("/content")
         headers = tab.user.headers
         async with tab.user.http.get(f"{address}/content", headers=headers) as answer:
             assert answer.status == 200
-            found.append(await answer.read())
-    return found
+            contents.append(await answer.read())
+    return contents
 
 
 # ----------------------------------------------------------- tools that Open WebUI runs
@@ -164,8 +164,8 @@ async def test_a_picture_of_a_tool_is_kept(tab: Tab, simulator: Simulator) -> No
 
     assert turn.error is None
     assert await pictures(tab, turn) == [PICTURE]
-    told = chat_bodies(simulator)[-1]["input"][-1]["output"]
-    assert "Tell user to review it now." in json.dumps(told)
+    output = chat_bodies(simulator)[-1]["input"][-1]["output"]
+    assert "Tell user to review it now." in json.dumps(output)
 
 
 CSV = b"city,rain\nBern,3\n"
@@ -397,9 +397,9 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     PICTURES.mkdir(exist_ok=True)
     shown = page.page
     async with agent_valves_changed(agents, TOOL_APPROVAL="python_execute=ask"):
-        said = f"sim:tool-after-text {json.dumps({'code': LONG_CODE})}"
+        text = f"sim:tool-after-text {json.dumps({'code': LONG_CODE})}"
         body = calling("python_execute")
-        turn = await tab.begin(FUNCTION_CALLING, said, body=body)
+        turn = await tab.begin(FUNCTION_CALLING, text, body=body)
         await pending(tab, turn)
         await shown.goto(f"{page.user.url}/c/{turn.chat_id}")
         await shown.get_by_text("May python_execute be called?").first.wait_for()

@@ -110,7 +110,9 @@ async def test_a_failure_in_a_stream_is_an_error_chunk(
     """What arrived stays, then the error comes in its own chunk."""
     chunks = [c async for c in member.chunks(MODEL, "sim:cut")]
 
-    said = [c["choices"][0]["delta"].get("content") for c in chunks if "choices" in c]
-    assert any(said)
+    contents = [
+        c["choices"][0]["delta"].get("content") for c in chunks if "choices" in c
+    ]
+    assert any(contents)
     (error,) = [c["error"] for c in chunks if "error" in c]
     assert "broke before the answer was complete" in error["message"]

@@ -366,15 +366,17 @@ async def test_the_audit_log_is_one_line_a_request(
         await tab.send(MODEL, "sim:quota canary-of-the-prompt")
 
     lines = [line for line in server.log()[before:].splitlines() if "_api_" in line]
-    told = [json.loads(line[line.index("{") :]) for line in lines]
-    assert [line["event"].removeprefix("responses_api_") for line in told] == [
+    records = [json.loads(line[line.index("{") :]) for line in lines]
+    assert [line["event"].removeprefix("responses_api_") for line in records] == [
         *("request", "success"),
         *("request", "error"),
     ]
-    assert told[0]["request_id"] == told[1]["request_id"] != told[2]["request_id"]
-    assert told[1]["response_model"] == "gpt-6.1-sol"
-    assert (told[3]["status_code"], told[3]["use_custom_base_url"]) == (429, True)
-    assert "canary-of-the-prompt" not in json.dumps(told)
+    assert (
+        records[0]["request_id"] == records[1]["request_id"] != records[2]["request_id"]
+    )
+    assert records[1]["response_model"] == "gpt-6.1-sol"
+    assert (records[3]["status_code"], records[3]["use_custom_base_url"]) == (429, True)
+    assert "canary-of-the-prompt" not in json.dumps(records)
 
 
 @pytest.mark.asyncio

@@ -209,12 +209,12 @@ async def test_administrators_read_the_reason_of_a_refusal(
     words = "Invalid 'input[0]': an item of type 'message' is not supported here."
     assert f"{SAID}input[0] (message): {words}" in admins
     for sentence in sentences:
-        found = re.search(r"\(Error id: (\w{10})\)", sentence)
-        assert found
+        match = re.search(r"\(Error id: (\w{10})\)", sentence)
+        assert match
         [line] = [
             line
             for line in server.log().splitlines()
-            if found[1] in line and "refused: HTTP" in line
+            if match[1] in line and "refused: HTTP" in line
         ]
         assert words in line
 
@@ -243,14 +243,16 @@ async def test_early_failures_are_retried_and_billed(
         assert len(status_lines(turn)) == fault.times
         assert all("Trying again in a moment." in line for line in status_lines(turn))
         assert asked(simulator) == [200] * (2 + fault.times)
-        types = [[item["type"] for item in one["output"]] for one in (stored, whole)]
+        types = [
+            [item["type"] for item in message["output"]] for message in (stored, whole)
+        ]
         assert types[0] == types[1]
         assert stored["content"].count("It said: ") == 1
         billed = [
             (r.response or {}).get("response", r.response) for r in answered(simulator)
         ]
-        counts = [(one or {}).get("usage") for one in billed]
-        total = sum(one["total_tokens"] for one in counts if one)
+        counts = [(response or {}).get("usage") for response in billed]
+        total = sum(count["total_tokens"] for count in counts if count)
         assert stored["usage"]["total_tokens"] == total
         assert sum(map(bool, counts)) == 2 + fault.usage
 
@@ -272,7 +274,7 @@ async def test_refusal_in_a_temporary_chat_is_remembered(
     tab: Tab, simulator: Simulator
 ) -> None:
     """No row says what was refused: it is remembered for the account and the user."""
-    said: list[Json] = []
+    messages: list[Json] = []
     paid = []
     for number in range(4):
         since = len(answered(simulator))
@@ -280,14 +282,14 @@ async def test_refusal_in_a_temporary_chat_is_remembered(
         asking: Json = {"text": text, "body": USED}
         if number == 0:
             asking = {"text": "sim:tool The weather?", "body": CALLED}
-        turn = await tab.send(MODEL, **asking, temporary=said)
+        turn = await tab.send(MODEL, **asking, temporary=messages)
         assert turn.error is None
         assert turn.text.strip()
         paid.append(asked(simulator, since))
         data = [event.get("data") or {} for event in turn.events]
-        shown = [one["output"] for one in data if "output" in one][-1]
+        shown = [payload["output"] for payload in data if "output" in payload][-1]
         answer = {"role": "assistant", "content": turn.text, "output": shown}
-        said += [{"role": "user", "content": asking["text"]}, answer]
+        messages += [{"role": "user", "content": asking["text"]}, answer]
         if number == 0:
             refused = refuse_item("function_call_output", text="Sunny")
             simulator.faults.append(refused)
@@ -389,8 +391,8 @@ async def test_a_users_key_changes_nothing_for_others(
     async with valves_changed(
         admin, PIPE, REMOTE_MCP_SERVERS_JSON=json.dumps([CLOCKS])
     ):
-        for one, more in ((admins_tab, {}), (tab, {"text": {FOREIGN_KEY: 1}})):
-            turn = await one.send(MODEL, "sim:short Hello.", body={**USED, **more})
+        for page_tab, more in ((admins_tab, {}), (tab, {"text": {FOREIGN_KEY: 1}})):
+            turn = await page_tab.send(MODEL, "sim:short Hello.", body={**USED, **more})
             assert turn.error is None
         await admins_tab.send(MODEL, "sim:short Hello.", body=USED)
 

@@ -72,14 +72,16 @@ def removals(simulator: Simulator) -> list[Json]:
     """The reasoning that the API dropped."""
     answers = [request.response or {} for request in simulator.requests]
     return [
-        one for answer in answers for one in answer.get("input_transformations", [])
+        removal
+        for answer in answers
+        for removal in answer.get("input_transformations", [])
     ]
 
 
 def lines(message: Json) -> list[str]:
     """The stored status lines, but for the one that sums the answer up."""
-    told = [line["description"] for line in message.get("statusHistory", [])]
-    return [line for line in told if not line.startswith("Finished in")]
+    descriptions = [line["description"] for line in message.get("statusHistory", [])]
+    return [line for line in descriptions if not line.startswith("Finished in")]
 
 
 async def _asked_again(tab: Tab, turn: Turn) -> Turn:
@@ -177,11 +179,11 @@ async def test_a_broken_valve_is_told_to_administrators(
         valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON="[{"),
         Tab(admin) as theirs,
     ):
-        told = await theirs.send(MODEL, "sim:short hello")
+        turn = await theirs.send(MODEL, "sim:short hello")
         silent = await tab.send(MODEL, "sim:short hello")
 
-        assert told.error is silent.error is None
-        [line] = lines(await theirs.message(told))
+        assert turn.error is silent.error is None
+        [line] = lines(await theirs.message(turn))
         assert "it is not JSON (line 1, column 3)" in line
         assert lines(await tab.message(silent)) == []
     offered = [tool for body in chat_bodies(simulator) for tool in body["tools"]]

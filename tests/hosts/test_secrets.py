@@ -76,7 +76,7 @@ def canaries_in(places: object, *canaries: str) -> list[str]:
     """The canaries, and telling parts of them, that are anywhere in some places."""
     text = places if isinstance(places, str) else json.dumps(places)
     parts = {canary: (canary, canary[-6:]) for canary in canaries}
-    return [one for one, tells in parts.items() if any(p in text for p in tells)]
+    return [canary for canary, tells in parts.items() if any(p in text for p in tells)]
 
 
 class Logs:
@@ -204,10 +204,10 @@ async def test_error_over_plain_http_shows_no_secret(
     ]
 
     async with valves_changed(admin, PIPE, **NOT_AGAIN):
-        told = await plain_answer(member, stream, messages)
+        answer = await plain_answer(member, stream, messages)
 
-    assert "error" in json.dumps(told)
-    assert canaries_in(told, *SECRETS) == []
+    assert "error" in json.dumps(answer)
+    assert canaries_in(answer, *SECRETS) == []
     logs.check()
 
 
@@ -220,10 +220,10 @@ async def test_unusable_valves_over_plain_http_show_no_secret(
     """The same sentences, with the same silence."""
     async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
         messages = [{"role": "user", "content": f"sim:short {PROMPT}"}]
-        told = await plain_answer(member, stream, messages)
+        answer = await plain_answer(member, stream, messages)
 
-    assert "error" in json.dumps(told)
-    assert canaries_in(told, *SECRETS) == []
+    assert "error" in json.dumps(answer)
+    assert canaries_in(answer, *SECRETS) == []
     logs.check()
 
 
@@ -235,9 +235,9 @@ async def test_failed_task_shows_no_secret(
     """A title that cannot be made leaves a line in the log, without the chat."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
     async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
-        told = await member.call("POST", "/api/v1/tasks/title/completions", body)
+        answer = await member.call("POST", "/api/v1/tasks/title/completions", body)
 
-    assert canaries_in(told, *SECRETS) == []
+    assert canaries_in(answer, *SECRETS) == []
     assert "WARNING" in logs.new[1]
     logs.check()
 

@@ -103,10 +103,10 @@ async def test_an_api_caller_gets_its_own_tools_back(
     message = called["choices"][0]["message"]
     (call,) = message["tool_calls"]
     result = {"role": "tool", "tool_call_id": call["id"], "content": ""}
-    told = await member.completion(MODEL, [*asked, message, result], tools=tools)
+    answer = await member.completion(MODEL, [*asked, message, result], tools=tools)
 
     assert called["choices"][0]["finish_reason"] == "tool_calls"
-    assert told["choices"][0]["finish_reason"] == "stop"
+    assert answer["choices"][0]["finish_reason"] == "stop"
     first, second = chat_bodies(simulator)
     assert first["tool_choice"] == {"type": "function", "name": "get_weather"}
     assert kinds(second["input"]) == ["user", "function_call", "function_call_output"]

@@ -215,12 +215,12 @@ async def test_a_legacy_model_is_spoken_of_and_set_to_native(
     """Told once to administrators; the valve changes this one word of the record."""
     before = await admin.call("GET", legacy_model)
     async with Tab(admin) as tab:
-        told, again = [await tab.send(MODEL, "sim:short") for _ in range(2)]
+        first, again = [await tab.send(MODEL, "sim:short") for _ in range(2)]
         async with valves_changed(admin, PIPE, AUTO_NATIVE_TOOLS=True):
             changed = await tab.send(MODEL, "sim:short")
             native = await tab.send(MODEL, "sim:tool weather?", body=USED)
 
-    assert [_about_legacy(turn) for turn in (told, again, changed, native)] == [
+    assert [_about_legacy(turn) for turn in (first, again, changed, native)] == [
         "switch on AUTO_NATIVE_TOOLS",
         None,
         "AUTO_NATIVE_TOOLS has set it to Native",
@@ -242,7 +242,7 @@ def _about_legacy(turn: Turn) -> str | None:
     """What the status line of an answer says of the model's settings."""
     words = ("switch on AUTO_NATIVE_TOOLS", "AUTO_NATIVE_TOOLS has set it to Native")
     lines = " ".join(status["description"] for status in turn.statuses)
-    return next((found for found in words if found in lines), None)
+    return next((phrase for phrase in words if phrase in lines), None)
 
 
 def browser_tool(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +283,7 @@ async def test_schemas_of_strangers_do_not_stop_the_server(
     await admin.call("POST", CONNECTIONS, direct)
     body = named("loop") | {
         "tool_ids": [],
-        "tool_servers": [browser_tool(name, one) for name, one in EVIL.items()],
+        "tool_servers": [browser_tool(name, schema) for name, schema in EVIL.items()],
     }
     try:
         async with (
@@ -305,6 +305,6 @@ async def test_schemas_of_strangers_do_not_stop_the_server(
     assert offered >= {"loop", "good"}
     assert not offered & {"deep", "wide"}
     assert kinds(last["input"])[-1] == "function_call_output"
-    [line] = [one for one in server.log().splitlines() if "too deep:" in one]
+    [line] = [line for line in server.log().splitlines() if "too deep:" in line]
     assert "WARNING" in line
     assert "'deep', 'wide' (2 in all)" in line

@@ -101,8 +101,8 @@ async def file_id(admin: User) -> str:
     form.add_field("file", b"The harbour was built in 1963.", filename="harbour.txt")
     address = f"{admin.url}/api/v1/files/?process=false"
     async with admin.http.post(address, data=form, headers=admin.headers) as reply:
-        found: str = (await reply.json())["id"]
-        return found
+        stored_id: str = (await reply.json())["id"]
+        return stored_id
 
 
 @pytest_asyncio.fixture
@@ -153,12 +153,14 @@ async def test_only_the_words_of_an_exception_differ(tab: Tab, toolkit: None) ->
     ours = await used(tab, OURS, use)
     theirs = await used(tab, THEIRS, use)
 
-    one, other = [(await plain(tab, turn))["output"] for turn in (ours, theirs)]
-    assert ("canary" in str(other), "canary" in str(one)) == (True, False)
-    for items in (one, other):
+    our_items, their_items = [
+        (await plain(tab, turn))["output"] for turn in (ours, theirs)
+    ]
+    assert ("canary" in str(their_items), "canary" in str(our_items)) == (True, False)
+    for items in (our_items, their_items):
         assert [item["status"] for item in items] == ["failed", "failed"]
         del items[1]["output"]
-    assert one == other
+    assert our_items == their_items
 
 
 @pytest.mark.asyncio
@@ -176,12 +178,12 @@ async def test_both_runners_store_the_same(
     theirs = await used(tab, THEIRS, use)
 
     assert ours.error is theirs.error is None
-    one, other = [await plain(tab, turn) for turn in (ours, theirs)]
-    assert one == other
-    assert bool(one["sources"]) is (kind == "builtin")
-    types = [item["type"] for item in one["output"]]
+    our_message, their_message = [await plain(tab, turn) for turn in (ours, theirs)]
+    assert our_message == their_message
+    assert bool(our_message["sources"]) is (kind == "builtin")
+    types = [item["type"] for item in our_message["output"]]
     assert types == ["function_call", "function_call_output"]
-    assert one["output"][0]["arguments"] == use.arguments
+    assert our_message["output"][0]["arguments"] == use.arguments
     assert servers.called == called_by_us * 2
     assert [use.called] * (use.called is not None) == called_by_us
 

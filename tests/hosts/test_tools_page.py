@@ -63,7 +63,7 @@ async def test_an_approval_is_asked_for_on_the_page(
 ) -> None:
     """Tool and arguments are there to be read before anybody answers."""
     async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
-        for answer, said in ANSWERS.items():
+        for answer, words in ANSWERS.items():
             await chat.ask(ASK, wait=False)
             question = chat.page.get_by_role("dialog").filter(
                 has_text="Tool Permissions"
@@ -73,7 +73,7 @@ async def test_an_approval_is_asked_for_on_the_page(
             await chat.screenshot(PICTURES / f"approval-{answer.lower()}.png")
             asked = await question.inner_text()
             await button.click()
-            await chat.answers.last.get_by_text(said).first.wait_for()
+            await chat.answers.last.get_by_text(words).first.wait_for()
             await chat.screenshot(PICTURES / f"approval-{answer.lower()}-answered.png")
 
             assert TOOL in asked

@@ -196,15 +196,15 @@ async def test_many_answers_are_counted_exactly(
         await asyncio.gather(*asked)
         for member in pair.members:  # each server writes what it has counted
             await member.complete(MODEL, "/usage")
-        told = [await member.complete(MODEL, "/usage") for member in pair.members]
+        tables = [await member.complete(MODEL, "/usage") for member in pair.members]
 
     used = [(request.response or {})["usage"] for request in answered(simulator)]
     given, made = (
-        sum(one[f"{kind}_tokens"] for one in used) for kind in ("input", "output")
+        sum(usage[f"{kind}_tokens"] for usage in used) for kind in ("input", "output")
     )
     assert len(used) == 50
     counts = rf"50 \| {given:,} \| 0 \| {made:,} \|"
-    for text in told:
+    for text in tables:
         assert re.search(rf"^\| today \| [\d.]+ \| {counts}", text, re.MULTILINE)
 
 
@@ -269,8 +269,8 @@ async def test_approval_is_given_at_the_other_server(
     assert turn.error is None
     assert asked == ["get_weather"]
     items = chat_bodies(simulator)[-1]["input"]
-    [told] = [i["output"] for i in items if i["type"] == "function_call_output"]
-    assert told.startswith("Sunny in")
+    [output] = [i["output"] for i in items if i["type"] == "function_call_output"]
+    assert output.startswith("Sunny in")
 
 
 WRITER = """
@@ -320,8 +320,8 @@ async def test_workspace_is_used_by_one_server_at_a_time(
 
 def about_the_user(headers: Mapping[str, str]) -> dict[str, str]:
     """What Open WebUI says of a user; the chat is another each time."""
-    told = {k: v for k, v in headers.items() if k.lower().startswith("x-openwebui-")}
-    return {k: "a chat" if k.endswith("Chat-Id") else v for k, v in told.items()}
+    fields = {k: v for k, v in headers.items() if k.lower().startswith("x-openwebui-")}
+    return {k: "a chat" if k.endswith("Chat-Id") else v for k, v in fields.items()}
 
 
 async def test_gateway_learns_who_asks(
@@ -357,11 +357,11 @@ async def test_gateway_learns_who_asks(
         await pair.admin.call("POST", "/openai/config/update", before)
 
     assert "Turn 1" in half
-    *told, silent = [about_the_user(r.headers) for r in answered(simulator)]
+    *forwarded, silent = [about_the_user(r.headers) for r in answered(simulator)]
     assert native["X-OpenWebUI-User-Email"] == pair.members[0].email
     assert len(native) >= 5
-    assert told == [native] * len(told)
-    assert len(told) == 3
+    assert forwarded == [native] * len(forwarded)
+    assert len(forwarded) == 3
     assert silent == {}
 
 

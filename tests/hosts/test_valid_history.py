@@ -105,7 +105,7 @@ async def crashed_in_the_middle(scene: Scene) -> str:
     """The host had stored the call and nothing behind it; what was kept is whole."""
 
     def up_to_the_call(output: list[Json]) -> list[Json]:
-        places = [n for n, one in enumerate(output) if one["type"] == CALL_TYPES[0]]
+        places = [n for n, item in enumerate(output) if item["type"] == CALL_TYPES[0]]
         return output[: places[0] + 1]
 
     return await scene.change(await scene.looked_up(), up_to_the_call)

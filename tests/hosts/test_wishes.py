@@ -170,13 +170,13 @@ async def test_overrides_of_a_model_hold(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:
     """Its name is listed, its facts hold, its end is told with the successor."""
-    said = (
+    overrides = (
         '{"gpt-5.2": {"name": "Our GPT", "verbosity": false, '
         '"shutdown": "2020-01-01", "successor": "gpt-6.1-sol"}}'
     )
     # A model that is shared already has a record with its name, so a new one.
     async with valves_changed(
-        admin, PIPE, MODEL_OVERRIDES_JSON=said, MODEL_ID="gpt-5.2, gpt-5.2-high"
+        admin, PIPE, MODEL_OVERRIDES_JSON=overrides, MODEL_ID="gpt-5.2, gpt-5.2-high"
     ):
         named = {model["id"]: model["name"] for model in await admin.models()}
         turn = await admins_tab.send(CHAT, "sim:short", body={"verbosity": "low"})
@@ -270,12 +270,12 @@ async def test_the_usage_of_all_turns_is_summed(tab: Tab, simulator: Simulator) 
     use = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
     turn = await tab.send(CHAT, "sim:tool-twice weather?", body=use)
 
-    told = [(r.response or {})["usage"] for r in answered(simulator)]
+    usages = [(r.response or {})["usage"] for r in answered(simulator)]
     usage = (await tab.message(turn))["usage"]
-    assert len(told) == 3
+    assert len(usages) == 3
     for key in ("input_tokens", "output_tokens", "total_tokens"):
-        assert usage[key] == sum(one[key] for one in told)
-    assert usage["prompt_tokens"] == told[-1]["input_tokens"]
+        assert usage[key] == sum(used[key] for used in usages)
+    assert usage["prompt_tokens"] == usages[-1]["input_tokens"]
 
 
 async def test_the_cost_is_stored_where_it_is_shown(
@@ -397,9 +397,9 @@ async def test_a_users_own_key_takes_nothing_of_the_administrators_along(
 
     assert turn.error is None
     assert sorted(is_task(request) for request in alone) == [False, True]
-    told = str([(request.headers, request.body) for request in alone])
+    sent = str([(request.headers, request.body) for request in alone])
     for secret in ("canary-gateway", "canary-of-the", "org-of-ours", "vs_ours"):
-        assert secret not in told
+        assert secret not in sent
     last = answered(simulator)[-1]
     assert last.headers["X-Gateway-Key"] == "canary-gateway"
     assert hosted(last.body) == []

@@ -160,9 +160,9 @@ async def test_a_remark_in_passing_is_progress(
     async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
         await page.ask("sim:short And now?")
     sent = chat_bodies(simulator)[-1]["input"]
-    said = [item for item in sent if item.get("role") == "assistant"]
-    assert [item["content"][0]["text"] for item in said] == [REMARK, "Done: it is 43."]
-    assert said[0]["phase"] == "commentary"
+    items = [item for item in sent if item.get("role") == "assistant"]
+    assert [item["content"][0]["text"] for item in items] == [REMARK, "Done: it is 43."]
+    assert items[0]["phase"] == "commentary"
     assert page.errors == []
 
 

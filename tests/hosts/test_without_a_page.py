@@ -84,19 +84,21 @@ async def test_automation_and_mention_are_answered(
     channel = {"name": "harbour", "access_grants": [EVERYBODY_READS]}
     room = await admin.call("POST", "/api/v1/channels/create", channel)
     address = f"/api/v1/channels/{room['id']}/messages"
-    said = {"content": f"<@M:{MODEL}|Sol> sim:count and you?"}
-    asked = await admin.call("POST", f"{address}/post", said)
+    mention = {"content": f"<@M:{MODEL}|Sol> sim:count and you?"}
+    asked = await admin.call("POST", f"{address}/post", mention)
 
     async def reply() -> Any:
         thread = await admin.call("GET", f"{address}/{asked['id']}/thread")
-        return [one["id"] for one in thread if (one["meta"] or {}).get("done")]
+        return [
+            message["id"] for message in thread if (message["meta"] or {}).get("done")
+        ]
 
     [reply_id] = await value_at_last(reply)
-    told = await admin.call("GET", f"{address}/{reply_id}/data")
+    reply_data = await admin.call("GET", f"{address}/{reply_id}/data")
 
     assert "error" not in answer, answer
     assert is_answered(answer["output"])
-    assert is_answered(told["output"]), told
+    assert is_answered(reply_data["output"]), reply_data
     first, second = chat_bodies(simulator)
     assert "good morning" in str(first["input"][-1])
     assert "and you?" in str(second["input"][-1])

@@ -62,7 +62,7 @@ def parts(value: object) -> Iterable[object]:
 
 def kept_containers(*roots: object) -> dict[str, list[Any]]:
     """Return all containers below some objects, by `module.Class.attribute`."""
-    found: dict[str, list[Any]] = {}
+    containers: dict[str, list[Any]] = {}
     seen: set[int] = set()
     waiting: list[object] = list(roots)
     while waiting:
@@ -76,11 +76,11 @@ def kept_containers(*roots: object) -> dict[str, list[Any]]:
         kind = type(value)
         for name, held in attributes(value):
             if isinstance(held, CONTAINERS):
-                place = f"{kind.__module__}.{kind.__qualname__}.{name}"
-                found.setdefault(place, []).append(held)
+                full_name = f"{kind.__module__}.{kind.__qualname__}.{name}"
+                containers.setdefault(full_name, []).append(held)
             if is_ours(held) or isinstance(held, (*CONTAINERS, tuple)):
                 waiting.append(held)
-    return found
+    return containers
 
 
 def deep_size(value: object) -> int:

@@ -105,7 +105,7 @@ def compile_pattern(
     flags = tree.state.flags
     _Compiler(compiled, compiled.program, flags, limit).add(tree)
     if whole:
-        compiled.program.append(Check(lambda text, place: place == len(text)))
+        compiled.program.append(Check(lambda text, position: position == len(text)))
     alphabet = _alphabet(compiled.signs, pattern)
     _Sampler(compiled, alphabet, flags).sample(tree, "")
     compiled.samples |= set(alphabet)
@@ -273,7 +273,7 @@ def position_check(value: Any, flags: int) -> Condition:
         CODES.AT_NON_BOUNDARY: r"\B",
     }[value]
     compiled = re.compile(text, flags & (re.ASCII | re.MULTILINE))
-    return lambda text, place: bool(compiled.match(text, place))
+    return lambda text, position: bool(compiled.match(text, position))
 
 
 def _alphabet(signs: list[Callable[[str], bool]], pattern: str) -> list[str]:
@@ -344,36 +344,36 @@ def _run(program: Program, text: str, start: int) -> tuple[int, int | None]:
     waiting = [(0, start)]
     while waiting and steps <= ENDLESS_STEPS:
         steps += 1
-        at, place = waiting.pop()
+        at, position = waiting.pop()
         if at == len(program):
-            return steps, place
+            return steps, position
         step = program[at]
         if isinstance(step, Split):
-            waiting.extend((target, place) for target in reversed(step.targets))
+            waiting.extend((target, position) for target in reversed(step.targets))
         elif isinstance(step, Sign):
-            if place < len(text) and step.fits(text[place]):
-                waiting.append((at + 1, place + 1))
+            if position < len(text) and step.fits(text[position]):
+                waiting.append((at + 1, position + 1))
         elif isinstance(step, Check):
-            if step.holds(text, place):
-                waiting.append((at + 1, place))
+            if step.holds(text, position):
+                waiting.append((at + 1, position))
         else:
-            spent, end = _run_inner(step, text, place)
+            spent, end = _run_inner(step, text, position)
             steps += spent
             if end is not None:
                 waiting.append((at + 1, end))
     return steps, None
 
 
-def _run_inner(step: Look | Atom, text: str, place: int) -> tuple[int, int | None]:
+def _run_inner(step: Look | Atom, text: str, position: int) -> tuple[int, int | None]:
     """Return the steps of a program inside of a step, and where reading goes on."""
     if isinstance(step, Atom):
-        return _run(step.program, text, place)
+        return _run(step.program, text, position)
     spent = 0
     end = None
-    if place >= step.behind:
-        spent, end = _run(step.program, text, place - step.behind)
+    if position >= step.behind:
+        spent, end = _run(step.program, text, position - step.behind)
     is_fulfilled = (end is not None) == step.wanted
-    return spent, place if is_fulfilled else None
+    return spent, position if is_fulfilled else None
 
 
 def hostile_texts(

@@ -236,9 +236,9 @@ def test_r21_call_that_succeeded_may_be_made_again() -> None:
 
     bench = Bench()
 
-    one, two, wrong, again = run_skipping(work())
+    first, second, wrong, again = run_skipping(work())
 
-    assert one.output == two.output == "Rain in Bern."
+    assert first.output == second.output == "Rain in Bern."
     assert wrong.output == again.output
     assert str(wrong.output).startswith(VALIDATION)
 

@@ -26,13 +26,13 @@ def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent
     ended = run_of()[-1]
     assert isinstance(ended, RunDone)
     events.append(ended._replace(output=output))
-    told: list[CitedEvent] = []
+    shown_events: list[CitedEvent] = []
     for event in events:
         cited = event
         if isinstance(event, ItemDone):
             cited = event._replace(shown=message_text(event.item))
-        told += [_finished(thoughts, each) for each in thoughts.show(cited)]
-    return told
+        shown_events += [_finished(thoughts, each) for each in thoughts.show(cited)]
+    return shown_events
 
 
 def _finished(thoughts: ShownThoughts, event: CitedEvent) -> CitedEvent:
@@ -141,8 +141,8 @@ def test_r14_a_silent_call_is_announced_once(
     events = shown(items, items)
     hidden = shown(items, are_shown=False)
 
-    told = [text for kind, text in outline(events) if kind == "reasoning"]
-    assert told.count(FALLBACK) == 2 * is_announced
+    announced = [text for kind, text in outline(events) if kind == "reasoning"]
+    assert announced.count(FALLBACK) == 2 * is_announced
     assert FALLBACK not in str(hidden)
 
 
@@ -166,9 +166,9 @@ def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
 def test_citations_keep_their_words() -> None:
     """Their places count in the answer."""
     text = "<think>Hm.</think>\n\nIt rains."
-    place = {"start_index": text.index("rains"), "end_index": len(text)}
+    span = {"start_index": text.index("rains"), "end_index": len(text)}
     item = message("1", text)
-    item["content"][0]["annotations"] = [{"type": "url_citation", **place}]
+    item["content"][0]["annotations"] = [{"type": "url_citation", **span}]
     *_, ended = shown([item])
 
     assert isinstance(ended, RunDone)
@@ -185,12 +185,12 @@ def test_an_interrupted_message_loses_nothing(text: str) -> None:
     thoughts = ShownThoughts(are_shown=True)
     begun, *growing, _, _ = run_of(message("1", text))[:-1]
     events = [begun, *growing, run_of()[-1]]
-    told = [each for event in events for each in thoughts.show(event)]
+    shown_events = [each for event in events for each in thoughts.show(event)]
 
-    grown = "".join(each.text for each in told if isinstance(each, TextDelta))
+    grown = "".join(each.text for each in shown_events if isinstance(each, TextDelta))
     assert grown == text.removeprefix("<think>")
-    added = [each for each in told if isinstance(each, ItemAdded)]
-    ended = [each for each in told if isinstance(each, ItemDone)]
+    added = [each for each in shown_events if isinstance(each, ItemAdded)]
+    ended = [each for each in shown_events if isinstance(each, ItemDone)]
     is_thought = text.startswith("<think>")
     assert len(ended) == is_thought
     assert len(added) == 1 + is_thought

@@ -61,8 +61,8 @@ class Shell:
 
 def looking(name: str, number: int) -> list[Item]:
     """An answer that says something, then calls a tool."""
-    said = message(str(number), f"Look {number}.")
-    return [said, {**call(str(number)), "name": name}]
+    remark = message(str(number), f"Look {number}.")
+    return [remark, {**call(str(number)), "name": name}]
 
 
 def test_strategy_needs_nothing_of_the_agents_home() -> None:

@@ -21,15 +21,15 @@ def shown(
 ) -> tuple[ThoughtFilter, list[RunEvent]]:
     """What is made of rounds with these items."""
     thoughts = ThoughtFilter(shows_thoughts=emits)
-    told: list[RunEvent] = []
+    events: list[RunEvent] = []
     first = 0
     for items in rounds:
         thoughts.begin_round(may_call=may_call)
         for event in moved(run_of(*items)[:-1], first):
-            told += thoughts.show(event)
+            events += thoughts.show(event)
         first += len(items)
-    told += thoughts.show(run_of()[-1])
-    return thoughts, told
+    events += thoughts.show(run_of()[-1])
+    return thoughts, events
 
 
 def moved(events: Sequence[RunEvent], first: int) -> list[RunEvent]:
@@ -155,8 +155,8 @@ def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
     """Reasoning without a summary shows nothing."""
     _, events = shown(SHOWN, [reasoning("1", summary), WEATHER])
 
-    told = [text for kind, text in page(events) if kind == "reasoning" and text]
-    assert told == [summary or "I am going to use get_weather."]
+    texts = [text for kind, text in page(events) if kind == "reasoning" and text]
+    assert texts == [summary or "I am going to use get_weather."]
 
 
 @pytest.mark.parametrize("may_call", [True, False])
@@ -263,10 +263,10 @@ def test_broken_answer_shows_what_there_is() -> None:
         thoughts = ThoughtFilter(shows_thoughts=emits)
         thoughts.begin_round(may_call=True)
         events = run_of(message("1", "It rains <"))
-        told = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
+        shown_events = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
 
-        assert isinstance(told[-1], RunDone)
-        grown = "".join(e.text for e in told if isinstance(e, TextDelta))
+        assert isinstance(shown_events[-1], RunDone)
+        grown = "".join(e.text for e in shown_events if isinstance(e, TextDelta))
         assert grown == "It rains <"
         assert thoughts.get_text(0) == "It rains <"
 

@@ -45,8 +45,10 @@ class Reading:
         return self._shown(ItemDone(0, {**self._item, "content": [part]}))
 
     def _shown(self, event: RunEvent) -> list[Shown]:
-        found = self._thoughts.show(event)
-        return [(one.kind, one.text) for one in found if isinstance(one, TextDelta)]
+        events = self._thoughts.show(event)
+        return [
+            (delta.kind, delta.text) for delta in events if isinstance(delta, TextDelta)
+        ]
 
 
 def parts_of(pieces: Sequence[str]) -> list[Shown]:

@@ -104,12 +104,12 @@ def test_r13_outputs_keep_the_order_of_their_calls() -> None:
             return await super().execute(args)
 
     tool = SlowTool()
-    asks = [
+    requested = [
         calls("get_weather", 1, "A"),
         calls("nobody", 2),
         calls("get_weather", 3, "B"),
     ]
-    provider = ScriptedProvider(asks, [SAID])
+    provider = ScriptedProvider(requested, [SAID])
 
     events = run_skipping(events_of(question(tool), provider))
 
@@ -205,13 +205,13 @@ def test_own_tool_replaces_host_tool_of_same_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits_", "told"),
+    ("limits_", "words"),
     [
         (CallLimits(seconds=0.5), "did not finish within 0.5 s"),
         (CallLimits(characters=10), "characters are cut here"),
     ],
 )
-def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, told: str) -> None:
+def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, words: str) -> None:
     """The model is told what it does not get."""
 
     class LastingTool(WeatherTool):
@@ -224,7 +224,7 @@ def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, told: str) -> Non
 
     events = run_skipping(events_of(asked, provider))
 
-    assert told in str(answered(events))
+    assert words in str(answered(events))
     assert NewMessage("It rains.") in events
 
 
@@ -314,9 +314,9 @@ def test_r15_metadata_are_told_once_after_a_cancel() -> None:
         assert task.cancelled()
         return ended
 
-    [told] = run_skipping(work())
+    [metadata] = run_skipping(work())
 
-    assert (told.ending, told.rounds) == ("cancelled", 1)
+    assert (metadata.ending, metadata.rounds) == ("cancelled", 1)
 
 
 def test_stop_stops_the_tool_that_runs() -> None:

@@ -50,17 +50,17 @@ class Desk:
         self.tool = WeatherTool()
         self._to = {"endpoint": simulated(sim), "connections": connections}
 
-    def asked(self, said: str, **more: Any) -> AgentRequest:
+    def asked(self, text: str, **more: Any) -> AgentRequest:
         """A question with a tool of the agent's own, at medium effort."""
         usual: dict[str, Any] = {
             "settings": Settings(effort="medium", summary="auto"),
             "limits": limits(),
         }
-        return question(self.tool, text=said, **{**self._to, **usual, **more})
+        return question(self.tool, text=text, **{**self._to, **usual, **more})
 
-    async def ask(self, said: str, **more: Any) -> list[AgentEvent]:
+    async def ask(self, text: str, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
-        return await events_of(self.asked(said, **more))
+        return await events_of(self.asked(text, **more))
 
     @property
     def bodies(self) -> Sequence[Any]:
@@ -77,12 +77,12 @@ def desk(sim: Simulator, connections: Connections) -> Desk:
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 async def test_the_oldest_messages_of_a_long_chat_are_left_out(desk: Desk) -> None:
     """The model and the person are told."""
-    said = [
+    earlier = [
         {"role": role, "content": "Hi"}
         for _ in range(8200)
         for role in ("user", "assistant")
     ]
-    messages = [*said, {"role": "user", "content": "sim:short"}]
+    messages = [*earlier, {"role": "user", "content": "sim:short"}]
 
     events = await desk.ask("", messages=messages)
 
@@ -123,8 +123,8 @@ async def test_r11_chunks_that_are_missing_or_unknown_are_skipped(
     """The answer is whole all the same."""
     events = await desk.ask(f"sim:{stream}")
 
-    [told] = [event for event in events if isinstance(event, NewMessage)]
-    assert told.content
+    [answer] = [event for event in events if isinstance(event, NewMessage)]
+    assert answer.content
     assert ending_of(events).kind == "completed"
 
 
@@ -365,9 +365,9 @@ async def test_refused_round_is_asked_again(
 ) -> None:
     """Each round has its own attempts."""
     desk = Desk(sim, connections)
-    said = f"sim:tool,status={status},times=1,retry-after-ms=1"
+    text = f"sim:tool,status={status},times=1,retry-after-ms=1"
 
-    events = await desk.ask(said, limits=limits(1))
+    events = await desk.ask(text, limits=limits(1))
 
     assert ending_of(events).kind == "completed"
     assert len(desk.tool.called) == 1
@@ -381,9 +381,9 @@ async def test_long_work_is_compacted_between_two_rounds(
     desk = Desk(sim, connections)
     way = [{"type": "compaction", "compact_threshold": 1000}]
     settings = Settings(effort="medium", defaults={"context_management": way})
-    said = f"sim:tool {'word ' * 2000}"
+    text = f"sim:tool {'word ' * 2000}"
 
-    events = await desk.ask(said, settings=settings)
+    events = await desk.ask(text, settings=settings)
 
     assert ending_of(events).kind == "completed"
     first, second = (body["input"] for body in desk.bodies)
@@ -443,7 +443,7 @@ async def test_calls_that_are_numbered_anew_in_each_response(
     ]
     for before, after in pairwise(desk.bodies):
         kept = [item for item in before["input"] if not is_reasoning(item)]
-        assert [one for one in after["input"] if one in kept] == kept
+        assert [item for item in after["input"] if item in kept] == kept
 
 
 def called_by_the_host(call: Json, output: str) -> list[Json]:

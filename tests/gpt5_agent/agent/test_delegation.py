@@ -48,15 +48,15 @@ class Crew:
     def __init__(self, *answers: list[Item], **tasks: Sequence[list[Item]]) -> None:
         self.main = ScriptedProvider(*answers)
         self.providers = {
-            name: ScriptedProvider(*found) for name, found in tasks.items()
+            name: ScriptedProvider(*script) for name, script in tasks.items()
         }
         self.asked: dict[str, PreparedRun] = {}
 
     def provide(self, asked: AgentRequest, prepared: PreparedRun) -> ScriptedProvider:
         """Return the model of a run."""
-        said = str(asked.messages[-1]["content"])
-        self.asked[said] = prepared
-        return self.providers.get(said, self.main)
+        text = str(asked.messages[-1]["content"])
+        self.asked[text] = prepared
+        return self.providers.get(text, self.main)
 
     async def work(self, *tools: Any, **more: Any) -> list[AgentEvent]:
         """All that the agent reports."""
@@ -135,7 +135,9 @@ def test_steps_of_tasks_keep_their_order() -> None:
     steps = ["gpt-5 Thought", "CALL get_weather", "ROUND 1", "gpt-5 Thought", "ROUND 2"]
     for number in (1, 2, 3):
         prefix = f"TASK {number} > "
-        own = [one.removeprefix(prefix) for one in ended if one.startswith(prefix)]
+        own = [
+            label.removeprefix(prefix) for label in ended if label.startswith(prefix)
+        ]
         assert own == steps
 
 

@@ -50,11 +50,11 @@ DISPATCHER = {
 
 def looking(number: int, *tools: str, city: str = "") -> list[Item]:
     """An answer that thinks, says what it does, then calls tools."""
-    asks = [
-        calls(tool, 10 * number + place, city or f"Bern {number}")
-        for place, tool in enumerate(tools or ("host_weather",))
+    requested = [
+        calls(tool, 10 * number + index, city or f"Bern {number}")
+        for index, tool in enumerate(tools or ("host_weather",))
     ]
-    return [reasoning(str(number)), message(str(number), f"Look {number}."), *asks]
+    return [reasoning(str(number)), message(str(number), f"Look {number}."), *requested]
 
 
 def chat_of(
@@ -140,10 +140,10 @@ def test_notices_are_the_last_lines_of_the_whole_answer(
     host_functions: HostFunctions,
 ) -> None:
     """The page shows one line; a round that the host goes on with would hide them."""
-    told: list[str] = []
+    checked: list[str] = []
 
     def is_new(notice: str) -> bool:
-        told.append(notice)
+        checked.append(notice)
         return notice == "Correct it."
 
     notices = ("Correct it.", "Known.")
@@ -152,10 +152,10 @@ def test_notices_are_the_last_lines_of_the_whole_answer(
     run_skipping(chat.say("Weather?"))
 
     first, last = chat.calls
-    assert [one for one in first if isinstance(one, Status)] == []
-    places = {type(event): place for place, event in enumerate(last)}
+    assert [event for event in first if isinstance(event, Status)] == []
+    places = {type(event): index for index, event in enumerate(last)}
     assert places[ExecutionEnded] < places[Status] < places[RunDone]
-    assert told == list(notices)
+    assert checked == list(notices)
     lines = [c["event"]["data"] for c in chat.chunks if "event" in c]
     shown = [line["description"] for line in lines if line.get("done")]
     assert shown[-1] == "Correct it."
@@ -327,8 +327,8 @@ def test_call_that_the_guard_refuses_is_never_delegated(
     events = run_skipping(chat.say("Weather?"))
 
     assert chat.ran == ["host_weather"]
-    told = [str(output).split(":", 1)[0] for output in answered(events)]
-    assert told == ["tool arguments validation error", "tool arguments parse error"]
+    refusals = [str(output).split(":", 1)[0] for output in answered(events)]
+    assert refusals == ["tool arguments validation error", "tool arguments parse error"]
     outputs = [i for i in chat.provider.asked[1][0] if is_call_output(i)]
     assert len(outputs) == 3
 
@@ -615,9 +615,9 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     assert question_["id"] == asked.confirmation_id
 
 
-@pytest.mark.parametrize("said", ["Deny", None])
+@pytest.mark.parametrize("choice", ["Deny", None])
 def test_r33_whatever_is_not_a_yes_is_a_no(
-    said: str | None, host_functions: HostFunctions
+    choice: str | None, host_functions: HostFunctions
 ) -> None:
     """The model is told, and answers without it."""
     tool = WeatherTool("ask_weather")
@@ -626,7 +626,7 @@ def test_r33_whatever_is_not_a_yes_is_a_no(
         looking(1, "ask_weather"),
         [SAID],
         tools=[tool],
-        person=lambda _: said,
+        person=lambda _: choice,
     )
 
     events = run_skipping(chat.say("Weather?"))
@@ -641,14 +641,14 @@ def test_r33_yes_counts_once_and_for_its_own_call(
 ) -> None:
     """The same call, made again, is asked for again."""
     tool = WeatherTool("ask_weather")
-    said = iter(["Allow", "Deny"])
+    choices = iter(["Allow", "Deny"])
     chat = asking(
         host_functions,
         looking(1, "ask_weather", city="Bern"),
         looking(2, "ask_weather", city="Bern"),
         [SAID],
         tools=[tool],
-        person=lambda _: next(said),
+        person=lambda _: next(choices),
     )
 
     events = run_skipping(chat.say("Weather?"))
@@ -698,9 +698,9 @@ def test_yes_for_the_chat_cannot_be_taken_elsewhere(
 ) -> None:
     """Neither to another chat nor by another user; without our key nobody makes one."""
     tool = WeatherTool("ask_weather")
-    said = [[calls("ask_weather", number)] for number in (1, 2)]
+    rounds = [[calls("ask_weather", number)] for number in (1, 2)]
     chat = asking_for_the_chat(
-        host_functions, said[0], [SAID], said[1], [SAID], tools=[tool]
+        host_functions, rounds[0], [SAID], rounds[1], [SAID], tools=[tool]
     )
 
     async def work() -> None:
@@ -736,13 +736,13 @@ def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
 
 def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> None:
     """After it the host runs them; after a no we answer."""
-    said = iter(["Allow", "Deny"])
+    choices = iter(["Allow", "Deny"])
     chat = chat_of(
         host_functions,
         looking(1, "host_weather", "host_news"),
         [SAID],
         rules="host_*=ask",
-        person=lambda _: next(said),
+        person=lambda _: next(choices),
     )
 
     events = run_skipping(chat.say("Weather?"))

@@ -179,7 +179,7 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 async def test_hostile_answer_is_not_read(case: str) -> None:
     """The key follows no redirection, and no answer fills the memory."""
-    response, told = HOSTILE[case]
+    response, beginning = HOSTILE[case]
 
     class Hostile(Host):
         async def answer(self, request: web.Request) -> web.Response:
@@ -189,7 +189,7 @@ async def test_hostile_answer_is_not_read(case: str) -> None:
 
     host = Hostile()
     async with files_of(host) as files:
-        assert str(await files.read("f-1")).startswith(told)
+        assert str(await files.read("f-1")).startswith(beginning)
 
     assert host.paths == ["/api/v1/files/f-1"]
 

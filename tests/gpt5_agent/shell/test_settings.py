@@ -38,9 +38,12 @@ def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
     """What the agent is asked then."""
-    one = question(body, **valves)
+    agent_input = question(body, **valves)
     return build_agent_request(
-        one, build_endpoint(one.valves, AgentLog("ID")), Connections(), AgentLog("ID")
+        agent_input,
+        build_endpoint(agent_input.valves, AgentLog("ID")),
+        Connections(),
+        AgentLog("ID"),
     )
 
 
@@ -107,34 +110,35 @@ def test_the_request_wins() -> None:
 
 def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
-    one = question()
-    in_chat = one._replace(can_ask=True)
-    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    agent_input = question()
+    in_chat = agent_input._replace(can_ask=True)
+    endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
     log = AgentLog("ID")
 
-    found = [
-        build_agent_request(q, endpoint, Connections(), log) for q in (one, in_chat)
+    requests = [
+        build_agent_request(q, endpoint, Connections(), log)
+        for q in (agent_input, in_chat)
     ]
 
-    assert [asked.own_tools.asks_in_chat for asked in found] == [False, True]
-    assert all(asked.own_tools.approver.ask is None for asked in found)
+    assert [asked.own_tools.asks_in_chat for asked in requests] == [False, True]
+    assert all(asked.own_tools.approver.ask is None for asked in requests)
 
 
 def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
     """By the ids that are attached to the chat; our own tools have one name."""
     attached = AttachedToChat(HostToolNames(frozenset({"kit"}), frozenset({"docs"})))
-    one = question(TOOL_APPROVAL="kit_*=deny, *_everything=ask")._replace(
+    agent_input = question(TOOL_APPROVAL="kit_*=deny, *_everything=ask")._replace(
         attached=attached, tools=[WeatherTool("own_weather")]
     )
-    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
 
-    found = build_agent_request(one, endpoint, Connections(), AgentLog("ID"))
+    request = build_agent_request(agent_input, endpoint, Connections(), AgentLog("ID"))
 
-    rule_for = found.own_tools.approver.rule_for
+    rule_for = request.own_tools.approver.rule_for
     cut = f"{'docs_search_':a<55}_0123abcd"
     assert rule_for("look") == "deny"
     assert rule_for("own_weather") == rule_for("delegate") == "auto"
-    without_kit = replace(found.own_tools.approver, rules=[("*_everything", "ask")])
+    without_kit = replace(request.own_tools.approver, rules=[("*_everything", "ask")])
     assert without_kit.rule_for(cut) == "ask"
     assert without_kit.rule_for("docs_search") == "auto"
 
@@ -143,21 +147,21 @@ def test_unreadable_approval_rule_asks_and_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Every call is asked about; administrators read why, in the log and in the chat."""
-    one = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
-    of_admin = one._replace(caller=PipelineCaller(is_admin=True))
-    endpoint = build_endpoint(one.valves, AgentLog("ID"))
+    agent_input = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
+    of_admin = agent_input._replace(caller=PipelineCaller(is_admin=True))
+    endpoint = build_endpoint(agent_input.valves, AgentLog("ID"))
     log = AgentLog("ID")
 
     readable = of_admin._replace(settings=question().settings)
-    found, told, silent = [
+    for_user, for_admin, silent = [
         build_agent_request(q, endpoint, Connections(), log)
-        for q in (one, of_admin, readable)
+        for q in (agent_input, of_admin, readable)
     ]
 
-    approver = found.own_tools.approver
+    approver = for_user.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
-    assert found.notices == silent.notices == ()  # an empty one hides other lines
-    assert "'delete_*:deny'" in "".join(told.notices)
+    assert for_user.notices == silent.notices == ()  # an empty one hides other lines
+    assert "'delete_*:deny'" in "".join(for_admin.notices)
     assert "the valves of this pipeline" in caplog.messages[-1]
 
 

@@ -90,8 +90,8 @@ def test_run_metadata_is_described_in_one_line() -> None:
     used = Usage(input=13_000, output=946, total=13_946)
     took = RunMetadata("gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, 0.00002, used)
 
-    told = "Finished in under a second · 13,946 tokens · $0.00002 · 1 round"
-    assert took.describe() == told
+    line = "Finished in under a second · 13,946 tokens · $0.00002 · 1 round"
+    assert took.describe() == line
 
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
@@ -99,10 +99,14 @@ def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
     chunks, _ = on_page(reported(LOOKING, [SAID]))
 
     statuses = host_events(chunks, "status")
-    [told] = [status for status in statuses if status["action"] == "execution_metadata"]
-    assert told["done"] is True
-    assert told["description"].startswith("Finished in under a second · 30 tokens · ")
-    assert told["execution_metadata"]["total_tokens"] == 30
+    [metadata_status] = [
+        status for status in statuses if status["action"] == "execution_metadata"
+    ]
+    assert metadata_status["done"] is True
+    assert metadata_status["description"].startswith(
+        "Finished in under a second · 30 tokens · "
+    )
+    assert metadata_status["execution_metadata"]["total_tokens"] == 30
     usages = [chunk["usage"] for chunk in chunks if "usage" in chunk]
     assert [usage["total_tokens"] for usage in usages] == [30]
 
@@ -171,8 +175,8 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
     plain, _ = in_client(events)
 
     image = {"type": "image_url", "image_url": {"url": PIXEL}}
-    for found in (chunks, plain):
-        deltas = [c["delta"] for chunk in found for c in chunk["choices"]]
+    for shown in (chunks, plain):
+        deltas = [c["delta"] for chunk in shown for c in chunk["choices"]]
         assert [d["images"] for d in deltas if "images" in d] == [[image]]
     [card] = [
         item
@@ -196,14 +200,14 @@ def test_error_keeps_what_was_shown() -> None:
     """R25: a chunk, after the metadata."""
     chunks, view = on_page(reported(LOOKING, []))
 
-    errors = [place for place, chunk in enumerate(chunks) if "error" in chunk]
-    told = [
-        place
-        for place, chunk in enumerate(chunks)
+    errors = [index for index, chunk in enumerate(chunks) if "error" in chunk]
+    metadata = [
+        index
+        for index, chunk in enumerate(chunks)
         if chunk.get("event", {}).get("data", {}).get("action") == "execution_metadata"
     ]
-    assert len(errors) == len(told) == 1
-    assert told < errors
+    assert len(errors) == len(metadata) == 1
+    assert metadata < errors
     result = view.result("c", 1, "m")
     assert result["error"]["message"]
     assert result["execution_metadata"]["ending"] == "cut"
@@ -217,8 +221,8 @@ def test_client_gets_chunks_of_a_chat_completion() -> None:
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     assert "".join(d.get("content", "") for d in deltas) == "I look.\n\nIt rains."
-    [told] = [chunk for chunk in chunks if "execution_metadata" in chunk]
-    assert told["choices"] == []
+    [metadata_chunk] = [chunk for chunk in chunks if "execution_metadata" in chunk]
+    assert metadata_chunk["choices"] == []
     finished = [c["finish_reason"] for chunk in chunks for c in chunk["choices"]]
     assert finished[-1] == "stop"
 

@@ -185,10 +185,10 @@ async def test_listener_input_is_answered_and_approves_nothing() -> None:
     async with sitting(LOOKING, [SAID], [SAID]) as desk:
         desk.terminal.receive_line("Delete it.")
         await desk.sees("y or n: ")
-        heard = asyncio.create_task(desk.terminal.emit_input("y"))
+        task = asyncio.create_task(desk.terminal.emit_input("y"))
         await KeyboardContext(desk.terminal).emit_input("n")
 
-        await heard
+        await task
 
         assert desk.tool.called == []
         inputs = [m["content"] for m in desk.session.messages if m["role"] == "user"]
@@ -199,12 +199,12 @@ async def test_input_that_nobody_answers_any_more_is_let_go() -> None:
     """Whoever waits for it is told."""
     desk = Desk()
     desk.terminal.end()
-    heard = asyncio.create_task(desk.terminal.emit_input("Hello?"))
+    task = asyncio.create_task(desk.terminal.emit_input("Hello?"))
     await asyncio.sleep(0)
 
     await desk.terminal.converse(desk.session)
 
-    await heard
+    await task
     assert desk.session.messages == []
 
 

@@ -88,18 +88,18 @@ class Page:
     @property
     def told(self) -> list[object]:
         """What the page was told, in the words of the notebook."""
-        found: list[object] = []
+        events: list[object] = []
         for event in (chunk["event"] for chunk in self._chunks):
             match event:
                 case {"type": "agent:new_message", "data": data}:
-                    found.append(NewMessage(**data))
+                    events.append(NewMessage(**data))
                 case {"type": "agent:tool_call_request", "data": data}:
-                    found.append(ToolCallRequested(**data))
+                    events.append(ToolCallRequested(**data))
                 case {"type": "agent:ready_for_input"}:
-                    found.append("ready")
+                    events.append("ready")
                 case {"type": "agent:state_change", "data": data}:
-                    found.append(data["state"])
-        return found
+                    events.append(data["state"])
+        return events
 
 
 class Conversation:
@@ -150,9 +150,9 @@ def test_both_interfaces_get_every_event(
 
     run_skipping(talk.session.submit_user_input("Weather?"))
 
-    told = talk.interface.told
-    [request] = [event for event in told if isinstance(event, ToolCallRequested)]
-    assert told == [
+    events = talk.interface.told
+    [request] = [event for event in events if isinstance(event, ToolCallRequested)]
+    assert events == [
         "thinking",
         "executing_tool",
         "waiting_for_confirmation",
@@ -231,8 +231,8 @@ def test_cancelled_input_waits_for_nobody() -> None:
 
     run_skipping(work())
 
-    told = talk.interface.told
-    [request] = [event for event in told if isinstance(event, ToolCallRequested)]
+    events = talk.interface.told
+    [request] = [event for event in events if isinstance(event, ToolCallRequested)]
     assert not talk.session.provide_confirmation(request.confirmation_id, True)
     assert talk.tool.called == []
     assert talk.session.messages[-1]["content"] == "It rains."

@@ -22,9 +22,9 @@ CALL = calls("send_mail", 1)
 BOUND: tuple[str, str, Json] = ("call_1", "send_mail", {"city": "Bern"})
 
 
-def asked(*found: Item, **more: Any) -> tuple[Json, list[Json]]:
+def asked(*items: Item, **more: Any) -> tuple[Json, list[Json]]:
     """A message that asks about calls, and its questions."""
-    requests = [build_confirmation_request(call, **more) for call in found]
+    requests = [build_confirmation_request(call, **more) for call in items]
     question = build_question_call(requests)
     function = {"name": question["name"], "arguments": question["arguments"]}
     tool_call = {"id": question["call_id"], "type": "function", "function": function}
@@ -139,12 +139,14 @@ def test_answer_is_bound_to_call_name_and_arguments(
 
 def test_order_and_nulls_of_arguments_make_no_difference() -> None:
     """A call is checked before it runs, and loses its nulls there."""
-    one = compute_confirmation_id("c", "f", {"a": 1, "b": {"x": [None, {"y": None}]}})
+    confirmation_id = compute_confirmation_id(
+        "c", "f", {"a": 1, "b": {"x": [None, {"y": None}]}}
+    )
     other = compute_confirmation_id(
         "c", "f", {"b": {"x": [None, {}]}, "a": 1, "z": None}
     )
 
-    assert one == other
+    assert confirmation_id == other
 
 
 def test_request_has_all_fields() -> None:
@@ -182,12 +184,12 @@ def test_warning_goes_by_the_words_of_a_name(name: str, harmful: bool) -> None:
 
 def test_question_has_the_form_of_the_host_s_card() -> None:
     """Three questions, two options each, within its lengths (utils/ask_user.py)."""
-    found = [
+    items = [
         {**calls("send_mail", number), "arguments": json.dumps({"city": "x" * 900})}
         for number in (1, 2, 3)
     ]
 
-    message, questions = asked(*found)
+    message, questions = asked(*items)
 
     assert message["tool_calls"][0]["function"]["name"] == "ask_user"
     assert len({question["id"] for question in questions}) == 3
@@ -220,9 +222,11 @@ def test_approval_for_the_chat_says_what_it_covers(
 
     _, [question] = asked(call, chat="u/c")
 
-    said = {option["label"]: option["description"] for option in question["options"]}
+    descriptions = {
+        option["label"]: option["description"] for option in question["options"]
+    }
     expected = f"Make every call of send_mail in this chat, {coverage}"
-    assert said.get("Allow for this chat") == (expected if coverage else None)
+    assert descriptions.get("Allow for this chat") == (expected if coverage else None)
     assert "Allow for this chat" not in str(asked(call)[1])
 
 
@@ -236,12 +240,12 @@ def test_approval_for_the_chat_is_not_offered_for_a_name_that_hides_something() 
 
 def test_permission_is_bound_to_chat_tool_and_target() -> None:
     """Other texts of the call may differ."""
-    one = compute_permission("u/c", "write", {"path": "/a", "text": "x"})
+    permission = compute_permission("u/c", "write", {"path": "/a", "text": "x"})
 
-    assert one == compute_permission("u/c", "write", {"path": "/a", "text": "y"})
+    assert permission == compute_permission("u/c", "write", {"path": "/a", "text": "y"})
     others = [("v/c", "write", "/a"), ("u/c", "erase", "/a"), ("u/c", "write", "/b")]
     for chat, name, path in others:
-        assert compute_permission(chat, name, {"path": path}) != one
+        assert compute_permission(chat, name, {"path": path}) != permission
 
 
 def test_questions_are_taken_out_of_the_chat() -> None:

@@ -149,17 +149,17 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     ]
     store = Storing()
 
-    told = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
+    outcome = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
 
     assert store.stored == [
         ("a_note[1].txt", b"rain"),
         ("file", b"rain"),
     ]
-    assert told.card == {
+    assert outcome.card == {
         "notes": ["[a\\_note\\[1\\].txt](/files/1)", "[file](/files/2)"]
     }
     assert "Generated file a_note[1].txt (text/plain, 4 bytes) is sent" in str(
-        told.output
+        outcome.output
     )
 
 
@@ -180,15 +180,17 @@ def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(
     part = {"type": "blob", "data": base64.b64encode(content).decode()}
     result = [{**part, "name": "full.csv"}]
 
-    told = run_skipping(OwnTools([Returning(result)], Storing().store).call("own", {}))
+    outcome = run_skipping(
+        OwnTools([Returning(result)], Storing().store).call("own", {})
+    )
 
     why = "Open WebUI answered with HTTP 413."
-    assert told.card["notes"] == [
+    assert outcome.card["notes"] == [
         f"full.csv could not be stored as a file: {why}{shown}"
     ]
-    assert why in str(told.output)
-    assert ("is shown its text" in str(told.output)) == bool(shown)
-    assert not told.failed
+    assert why in str(outcome.output)
+    assert ("is shown its text" in str(outcome.output)) == bool(shown)
+    assert not outcome.failed
 
 
 def test_number_of_files_of_a_call_is_bounded() -> None:
@@ -196,10 +198,10 @@ def test_number_of_files_of_a_call_is_bounded() -> None:
     store = Storing()
     result = [{"type": "blob", "data": NOTE, "name": "a"}] * 12
 
-    told = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
+    outcome = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
 
-    assert len(store.stored) == len(told.card["notes"]) == 10
-    assert str(told.output).count("a call can send 10 files") == 2
+    assert len(store.stored) == len(outcome.card["notes"]) == 10
+    assert str(outcome.output).count("a call can send 10 files") == 2
 
 
 def test_file_of_a_plain_client_is_not_stored() -> None:

@@ -24,10 +24,10 @@ def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> N
     """The id may stand in front several times, and the name may begin like it."""
     ids = frozenset({"files", "my_files", "server"})
 
-    found = set(HostToolNames(mcp_ids=ids).other_names(name))
+    names = set(HostToolNames(mcp_ids=ids).other_names(name))
 
-    assert own <= found
-    assert bool(own) == bool(found)
+    assert own <= names
+    assert bool(own) == bool(names)
 
 
 @pytest.mark.parametrize(

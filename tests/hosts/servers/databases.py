@@ -53,12 +53,12 @@ async def lent_postgres() -> AsyncIterator[str]:
 @asynccontextmanager
 async def lent_redis() -> AsyncIterator[str]:
     """Lend the address of an empty Redis."""
-    server, asks = map(_program, ("redis-server", "redis-cli"))
+    server, client = map(_program, ("redis-server", "redis-cli"))
     with _directory() as home:
         port = str(free_port())
         command = [server, "--port", port, "--bind", "127.0.0.1", "--dir", str(home)]
         command += ["--save", "", "--appendonly", "no"]
-        asking = [asks, "-p", port, "ping"]
+        asking = [client, "-p", port, "ping"]
         async with _running(command, asking, home / "log", signal.SIGTERM):
             yield f"redis://127.0.0.1:{port}/0"
 

@@ -26,19 +26,19 @@ def verdict(machine: str, number: int, first: int = 0, architecture: int = 0) ->
     steps = list(struct.iter_unpack("=HBBI", _build_seccomp_filter(machine)))
     architecture = architecture or _ARCHITECTURES[machine]
     call = struct.pack("=IIQ6Q", number, architecture, 0, first, 0, 0, 0, 0, 0)
-    value = place = 0
+    value = index = 0
     while True:
-        code, skip_if, skip_unless, operand = steps[place]
-        place += 1
+        code, skip_if, skip_unless, operand = steps[index]
+        index += 1
         if code == RETURN:
             return int(operand)
         if code == LOAD:
             [value] = struct.unpack_from("=I", call, operand)
         elif code == IF_EQUAL:
-            place += skip_if if value == operand else skip_unless
+            index += skip_if if value == operand else skip_unless
         else:
             assert code == IF_AT_LEAST
-            place += skip_if if value >= operand else skip_unless
+            index += skip_if if value >= operand else skip_unless
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -167,12 +167,12 @@ async def test_root_holds_what_python_needs(chat: Chat) -> None:
         "import os\n{path: sorted(os.listdir(path)) for path in ('/', '/etc', '/dev')}"
     )
 
-    found = (await chat.run(code)).result
+    listings = (await chat.run(code)).result
 
     system = {"dev", "etc", "lib", "lib64", "proc", "tmp", "usr", "work"}
-    assert set(found["/"]) <= system | {find_interpreters()[-1].parts[1]}
-    assert found["/etc"] == ["ld.so.cache"]
-    assert found["/dev"] == ["fd", "null", "random", "shm", "urandom", "zero"]
+    assert set(listings["/"]) <= system | {find_interpreters()[-1].parts[1]}
+    assert listings["/etc"] == ["ld.so.cache"]
+    assert listings["/dev"] == ["fd", "null", "random", "shm", "urandom", "zero"]
 
 
 async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> None:

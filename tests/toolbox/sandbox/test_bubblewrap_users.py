@@ -80,22 +80,22 @@ def answers(folder: str, *codes: str, seconds: int = 60) -> list[Any]:
     asked = [each for code in codes for each in (code, "6 * 7")]
     with start(folder, asked, seconds) as process:
         assert process.stdout
-        told = [json.loads(line) for line in process.stdout]
+        replies = [json.loads(line) for line in process.stdout]
     assert process.returncode == 0
-    assert [json.loads(text)["result"] for text in told[1::2]] == [42] * len(codes)
-    return told[::2]
+    assert [json.loads(text)["result"] for text in replies[1::2]] == [42] * len(codes)
+    return replies[::2]
 
 
 def test_walls_are_the_same_for_anybody(sources: str) -> None:
     """The run has the server's user and nothing of its rights."""
-    [told] = answers(
+    [reply] = answers(
         sources,
         "import os\nstatus = open('/proc/self/status').read()\n"
         "[os.getuid() > 0, 'CapBnd:\\t0000000000000000' in status,"
         " os.path.exists('/etc/passwd'), open('/proc/1/environ').read()]",
     )
 
-    user, no_rights, has_files, environment = json.loads(told)["result"]
+    user, no_rights, has_files, environment = json.loads(reply)["result"]
     assert (user, no_rights, has_files) == (True, True, False)
     assert "PATH" not in environment
 
@@ -152,11 +152,11 @@ def test_forged_workspace_harms_only_itself(sources: str) -> None:
 
     with start(sources, [FORGE.format(line), "1", "6 * 7"], PAUSE) as server:
         assert server.stdout
-        told = [json.loads(line) for line in server.stdout]
+        replies = [json.loads(line) for line in server.stdout]
 
-    assert told[0] == "Error: The sandbox returned an invalid answer."
-    assert told[1].startswith("Error: An earlier run damaged the workspace")
-    assert json.loads(told[2])["result"] == 42
+    assert replies[0] == "Error: The sandbox returned an invalid answer."
+    assert replies[1].startswith("Error: An earlier run damaged the workspace")
+    assert json.loads(replies[2])["result"] == 42
 
 
 @pytest.mark.asyncio

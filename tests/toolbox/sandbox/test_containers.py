@@ -89,12 +89,14 @@ def client(
 def options(arguments: list[str]) -> dict[str, Any]:
     """Return the options of a command with their values, lists where they repeat."""
     image = arguments.index("an/image:1")
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     words = iter(arguments[1:image])
     for word in words:
         flag = word in {"--rm", "--interactive", "--read-only"} or "=" in word
-        found.setdefault(word, []).append(True if flag else next(words))
-    return {key: value[0] if len(value) == 1 else value for key, value in found.items()}
+        values.setdefault(word, []).append(True if flag else next(words))
+    return {
+        key: value[0] if len(value) == 1 else value for key, value in values.items()
+    }
 
 
 async def test_container_is_closed(client: Client) -> None:
@@ -107,13 +109,13 @@ async def test_container_is_closed(client: Client) -> None:
 
     assert json.loads(answer.text)["stdout"] == "hello"
     for arguments, environment in client.told():
-        found = options(arguments)
-        assert found.pop("--name").startswith("sandbox-")
-        assert found.pop("--http-proxy=false", None) is (
+        given = options(arguments)
+        assert given.pop("--name").startswith("sandbox-")
+        assert given.pop("--http-proxy=false", None) is (
             True if client.name == "podman" else None
         )
         room = "rw,exec,nosuid,nodev,size=100,mode=700,uid=65534,gid=65534"
-        assert found == {
+        assert given == {
             "--rm": True,
             "--interactive": True,
             "--pull": "never",

@@ -82,7 +82,7 @@ async def test_deaf_sandbox_answers_all_the_same(tmp_path: Path, spool: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "beginning"),
     [
         ("", ""),
         ("raise SystemExit('no room')", "no room"),
@@ -91,13 +91,13 @@ async def test_deaf_sandbox_answers_all_the_same(tmp_path: Path, spool: Path) ->
     ],
 )
 async def test_silence_is_told_with_its_reason(
-    spool: Path, program: str, said: str
+    spool: Path, program: str, beginning: str
 ) -> None:
     """The first words of what the sandbox complained about."""
     with pytest.raises(SandboxReplyMissing) as caught:
         await ask(Pretended(program), spool)
 
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(beginning)
     assert len(str(caught.value)) < 5_000
 
 
@@ -140,12 +140,12 @@ async def test_memory_is_watched(spool: Path) -> None:
 async def test_memory_of_the_host_is_not_counted() -> None:
     """Until the sandbox has a root of its own, its processes are not in sight."""
     process = await start_process(sys.executable, "-c", "input()", stdin=PIPE)
-    told, telling = os.pipe()
-    cell = _BubblewrapProcess(process, told)
+    read_end, write_end = os.pipe()
+    cell = _BubblewrapProcess(process, read_end)
     sizes = [cell.measure_memory()]
 
-    os.write(telling, json.dumps({"child-pid": process.pid}).encode())
-    os.close(telling)
+    os.write(write_end, json.dumps({"child-pid": process.pid}).encode())
+    os.close(write_end)
     sizes.append(cell.measure_memory())
 
     await cell.kill()

@@ -40,11 +40,11 @@ HOLES: dict[str, Any] = {
 @pytest.mark.parametrize("is_silent", [False, True])
 async def test_hole_speaks_against_a_backend(hole: str, is_silent: bool) -> None:
     """Each by itself; not to tell is as bad."""
-    told = {**CONFINED, hole: HOLES[hole]}
+    report = {**CONFINED, hole: HOLES[hole]}
     if is_silent:
-        del told[hole]
+        del report[hole]
 
-    number, [line] = await offered([Pretended(answering(told))])
+    number, [line] = await offered([Pretended(answering(report))])
 
     assert number == 0
     assert line == (

@@ -116,7 +116,7 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "text"),
     [
         ({}, "Error: The sandbox returned an invalid answer."),
         ({"stdout": 1}, "Error: The sandbox returned an invalid answer."),
@@ -136,10 +136,10 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
     ],
 )
 async def test_senseless_answers_are_told_all_the_same(
-    answer: dict[str, object], told: str
+    answer: dict[str, object], text: str
 ) -> None:
     """Nothing raises, and nothing in them is a format."""
-    assert (await called(answer)).text == told
+    assert (await called(answer)).text == text
 
 
 async def called(answer: object, rest: bytes = b"") -> SandboxResult:
@@ -158,10 +158,10 @@ async def test_answer_of_a_run() -> None:
     changed = [["a", 0, 9], ["b/ü", 1, 2]]
     answer = {**RUN, "stdout": "é", "result": '{"json": [1]}', "changed": changed}
 
-    found = await called(answer, MANIFEST + b"abc")
+    result = await called(answer, MANIFEST + b"abc")
 
     assert (
-        found.text == '{"stdout": "é", "stderr": "", "result": [1], "files": ["b/ü"]}'
+        result.text == '{"stdout": "é", "stderr": "", "result": [1], "files": ["b/ü"]}'
     )
-    assert [file.name for file in found.files] == ["ü"]
-    assert not found.failed
+    assert [file.name for file in result.files] == ["ü"]
+    assert not result.failed

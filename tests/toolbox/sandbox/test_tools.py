@@ -68,9 +68,9 @@ async def test_result_is_the_last_expression(
     chat: Chat, code: str, result: object
 ) -> None:
     """As JSON where it has JSON, else as its repr."""
-    found = (await chat.run(code)).result
+    value = (await chat.run(code)).result
 
-    assert found == result or (code.startswith("class") and "__main__.A" in found)
+    assert value == result or (code.startswith("class") and "__main__.A" in value)
 
 
 async def test_long_result_is_cut(chat: Chat) -> None:
@@ -83,7 +83,7 @@ async def test_long_result_is_cut(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "words"),
     [
         ("def f():\n    1 / 0\nf()", "line 2, in f\n    1 / 0\n"),
         ("def f(:", "SyntaxError"),
@@ -94,13 +94,13 @@ async def test_long_result_is_cut(chat: Chat) -> None:
     ],
 )
 async def test_failure_is_told_as_python_tells_it(
-    chat: Chat, code: str, said: str
+    chat: Chat, code: str, words: str
 ) -> None:
     """With the lines of the code, without ours."""
     ran = await chat.run(code)
 
     assert ran.answer.failed
-    assert said in ran.told["stderr"]
+    assert words in ran.told["stderr"]
     assert "execute" not in ran.told["stderr"]
 
 
@@ -141,11 +141,11 @@ async def test_written_files_come_back(chat: Chat) -> None:
         "open('plots/a.png', 'wb').write(b'PNG')\nopen('b.csv', 'w').write('1,2')"
     )
 
-    found = [
+    files = [
         (file.name, file.media_type, file.path.read_bytes())
         for file in ran.answer.files
     ]
-    assert found == [
+    assert files == [
         ("b.csv", "text/csv", b"1,2"),
         ("a.png", "image/png", b"PNG"),
     ]
@@ -303,7 +303,7 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "path", "said"),
+    ("operation", "path", "problem"),
     [
         ("read", "absent", "No such file or directory."),
         ("list", "absent", "No such file or directory."),
@@ -315,12 +315,12 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
     ],
 )
 async def test_wrong_path_is_an_error_message(
-    chat: Chat, operation: str, path: str, said: str
+    chat: Chat, operation: str, path: str, problem: str
 ) -> None:
     """A sentence, never an exception."""
     answer = await chat.file(operation, path=path)
 
-    assert (answer.text, answer.failed) == (f"Error: {said}", True)
+    assert (answer.text, answer.failed) == (f"Error: {problem}", True)
 
 
 async def test_tools_are_described(chat: Chat) -> None:
@@ -336,7 +336,7 @@ async def test_tools_are_described(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "problem"),
     [
         ("python_execute", {}, "python_execute needs code, a text."),
         ("sandbox_fs_write", {"path": "a"}, "sandbox_fs_write needs content, a text."),
@@ -344,12 +344,12 @@ async def test_tools_are_described(chat: Chat) -> None:
     ],
 )
 async def test_wrong_arguments_are_an_error_message(
-    chat: Chat, name: str, arguments: dict[str, Any], said: str
+    chat: Chat, name: str, arguments: dict[str, Any], problem: str
 ) -> None:
     """Whoever calls need not have checked them."""
     answer = await chat.tools.call(chat.key, name, arguments)
 
-    assert (answer.text, answer.failed) == (f"Error: {said}", True)
+    assert (answer.text, answer.failed) == (f"Error: {problem}", True)
 
 
 # ------------------------------------------------- modules, packages, attached files
@@ -390,14 +390,14 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
     async with sandboxed(wheels=str(wheels)) as chat:
         specs = await chat.tools.specs()
         os.umask(before)
-        found = await chat.run("import more, tiny\n[tiny.ANSWER, more.ANSWER]")
+        first = await chat.run("import more, tiny\n[tiny.ANSWER, more.ANSWER]")
         (wheels / "tiny-1.0-py3-none-any.whl").unlink()
         others = Chat(chat.tools, "another chat", chat.log)
         spoilt = await others.run(spoil)
         again = await others.run("import tiny\ntiny.ANSWER")
 
     assert "also the packages tiny." in specs[0]["description"]
-    assert (found.result, again.result) == ([42, 43], 42)
+    assert (first.result, again.result) == ([42, 43], 42)
     assert "Read-only file system" in spoilt.told["stderr"]
     assert chat.log == []
 
@@ -454,9 +454,11 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
     async def read() -> bytes | str:
         return next(answers)
 
-    told = [await chat.tools.receive(chat.key, "f-1", "a.txt", read) for _ in range(3)]
+    received = [
+        await chat.tools.receive(chat.key, "f-1", "a.txt", read) for _ in range(3)
+    ]
 
-    assert [answer.text for answer in told[:2]] == ["Error: It is gone."] * 2
+    assert [answer.text for answer in received[:2]] == ["Error: It is gone."] * 2
     assert (await chat.run("open('a.txt').read()")).result == "rain"
 
 

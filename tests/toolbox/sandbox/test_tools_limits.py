@@ -244,13 +244,13 @@ TOO_MUCH = {
 @pytest.mark.parametrize("kind", TOO_MUCH)
 async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None:
     """The workspace is then as it was, and the model is told."""
-    code, said = TOO_MUCH[kind]
+    code, reason = TOO_MUCH[kind]
     await chat.run("open('before', 'w').write('x')")
 
     ran = await chat.run("import os\n" + code)
 
     assert ran.told["note"] == (
-        f"Nothing in the workspace was kept, because {said}: it is as it was before."
+        f"Nothing in the workspace was kept, because {reason}: it is as it was before."
     )
     assert ran.answer.files == ()
     assert (await chat.run("import os\nos.listdir()")).result == ["before"]

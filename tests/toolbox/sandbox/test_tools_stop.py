@@ -170,7 +170,9 @@ async def test_endless_calls_of_one_user_delay_nobody_else() -> None:
     """However many chats they come from; those of the other user take their time."""
     async with sandboxed() as chat:
         greedy = [replace(chat, name=str(n), user="greedy") for n in range(12)]
-        endless = [asyncio.create_task(one.run(ENDLESS)) for one in greedy]
+        endless = [
+            asyncio.create_task(greedy_chat.run(ENDLESS)) for greedy_chat in greedy
+        ]
         await until(lambda: len(sandboxed_processes()) >= 2 * INSIDE)
 
         other = replace(chat, name="other", user="patient")
