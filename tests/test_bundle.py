@@ -176,10 +176,10 @@ def test_command_builds_each_bundle_that_has_an_entry(tmp_path: Path) -> None:
     """A bundle without an entry module is no complaint; the other one is written."""
     write(tmp_path, SAMPLE)
 
-    status, said = run_bundle(tmp_path)
+    status, output = run_bundle(tmp_path)
 
     assert status == 0
-    assert said.startswith("built pipes/openai_responses_manifold.py")
+    assert output.startswith("built pipes/openai_responses_manifold.py")
     assert (tmp_path / PIPE.output).exists()
     assert not (tmp_path / PIPELINE.output).exists()
 
@@ -206,11 +206,11 @@ def test_command_reports_module_line_and_reason(tmp_path: Path) -> None:
     entry = ENTRY.replace("import asyncio\n", "import asyncio\nimport requests\n")
     write(tmp_path, SAMPLE | {"pipes/owui_manifold/pipe.py": entry})
 
-    status, said = run_bundle(tmp_path)
+    status, output = run_bundle(tmp_path)
 
     assert status == 1
-    assert "owui_manifold.pipe, line 15: imports requests; a bundle has" in said
-    assert "Traceback" not in said
+    assert "owui_manifold.pipe, line 15: imports requests; a bundle has" in output
+    assert "Traceback" not in output
     assert not (tmp_path / PIPE.output).exists()
 
 

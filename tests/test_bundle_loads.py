@@ -90,13 +90,13 @@ def load(bundle: Bundle, future: bool, registered: bool) -> types.ModuleType:
 
 def own(module: types.ModuleType) -> Iterator[typing.Any]:
     """The classes and functions that a loaded bundle defines, methods included."""
-    for found in vars(module).values():
-        if getattr(found, "__module__", "") == module.__name__:
-            if inspect.isclass(found):
-                yield found
-                yield from filter(inspect.isfunction, vars(found).values())
-            elif inspect.isfunction(found):
-                yield found
+    for value in vars(module).values():
+        if getattr(value, "__module__", "") == module.__name__:
+            if inspect.isclass(value):
+                yield value
+                yield from filter(inspect.isfunction, vars(value).values())
+            elif inspect.isfunction(value):
+                yield value
 
 
 def test_version_is_the_projects(bundle: Bundle) -> None:
@@ -126,8 +126,8 @@ def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None
 
     def forms(python: Path | str) -> dict[str, typing.Any]:
         command = [str(python), "-c", FORMS, str(bundle.path), bundle.target.host_class]
-        said: dict[str, typing.Any] = json.loads(subprocess.check_output(command))
-        return said
+        settings: dict[str, typing.Any] = json.loads(subprocess.check_output(command))
+        return settings
 
     old = forms(pipelines_python())
     new = forms(sys.executable)
@@ -142,11 +142,11 @@ def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
     """Every annotation that became a string still resolves in the file's own names."""
     module = load(bundle, future=True, registered=True)
 
-    found = list(own(module))
-    for each in found:
+    defined = list(own(module))
+    for each in defined:
         typing.get_type_hints(each, vars(module), include_extras=True)
 
-    assert len(found) > 3
+    assert len(defined) > 3
 
 
 def test_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:

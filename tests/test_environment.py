@@ -96,8 +96,8 @@ def test_a_half_made_environment_is_remade(checkout: Checkout) -> None:
 def test_a_lost_package_is_noticed(checkout: Checkout) -> None:
     """An environment somebody has removed from is not current."""
     checkout.make_current()
-    found = checkout.environment.directory.glob("lib/*/site-packages/one*")
-    shutil.rmtree(next(found))
+    installed = checkout.environment.directory.glob("lib/*/site-packages/one*")
+    shutil.rmtree(next(installed))
 
     assert not checkout.environment.is_current()
 
@@ -139,19 +139,22 @@ def test_people_are_told_what_is_downloaded(
 ) -> None:
     """Before it happens, and not where nothing has to be."""
     sized = replace(checkout.environment, megabytes=(5, 70))
-    told = "downloads about 5 MB, takes 70 MB on the disk\n"
+    notice = "downloads about 5 MB, takes 70 MB on the disk\n"
 
-    for expected in (told, ""):
+    for expected in (notice, ""):
         sized.make_current(str(checkout.uv))
-        said = capsys.readouterr().err
-        assert (told in said) is bool(expected)
+        printed = capsys.readouterr().err
+        assert (notice in printed) is bool(expected)
 
 
 def test_the_demo_runs_on_the_host_alone() -> None:
     """It downloads no tools of development."""
     assert interpreter_of("demo.py").directory.name == f"open-webui-{NEWEST}"
     assert interpreter_of("verify.py").directory.name == ".venv"
-    assert all(all(one.megabytes) for one in {interpreter_of("demo.py"), PIPELINES})
+    assert all(
+        all(environment.megabytes)
+        for environment in {interpreter_of("demo.py"), PIPELINES}
+    )
 
 
 def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:

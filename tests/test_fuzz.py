@@ -63,14 +63,16 @@ def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
     """What a run reports of a body, up to where it cannot be read."""
     decoder = EventStreamDecoder()
     turn = ResponseState()
-    told: list[RunEvent] = []
+    run_events: list[RunEvent] = []
     with suppress(MalformedEvent):
         for blocks in [*map(decoder.feed, pieces), decoder.close()]:
             events = join_deltas([parse_event(block) for block in blocks])
-            told += [one for event in events for one in turn.feed(event)]
+            run_events += [
+                run_event for event in events for run_event in turn.feed(event)
+            ]
     usage = turn.usage
     output = tuple(turn.output)
-    return [*told, RunDone(turn.ending or CUT, usage, usage, output)]
+    return [*run_events, RunDone(turn.ending or CUT, usage, usage, output)]
 
 
 def assert_orderly(events: Sequence[RunEvent]) -> None:
@@ -95,18 +97,18 @@ def assert_orderly(events: Sequence[RunEvent]) -> None:
 
 def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     """What a run shows can be sent, and what it keeps can be read again."""
-    told = tell(events)
+    answer = tell(events)
     view = ChunkRenderer("chatcmpl-1", 0, "gpt-5.2")
     chunks = [chunk for event in events for chunk in view.render(event)]
     ended = events[-1]
     assert isinstance(ended, RunDone)
-    json.dumps([told.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
-    grown = [chunk["delta"] for chunk in told.chunks if is_text(chunk)]
-    shown = "".join([*grown, *map(message_text, told.view.shown.items)])
-    assert all(ulid in shown for ulid in told.records)
-    chat = {message_key("m-1"): write_records(told.records, SIGN)}
+    json.dumps([answer.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
+    grown = [chunk["delta"] for chunk in answer.chunks if is_text(chunk)]
+    shown = "".join([*grown, *map(message_text, answer.view.shown.items)])
+    assert all(ulid in shown for ulid in answer.records)
+    chat = {message_key("m-1"): write_records(answer.records, SIGN)}
     read = read_records(json.loads(json.dumps(chat)), SIGN)
-    assert read == told.records
+    assert read == answer.records
     _, parts = parse_messages([{"role": "assistant", "content": shown}])
     json.dumps(build_input(parts, read, ORIGIN))
 
@@ -326,15 +328,15 @@ def test_any_chat_is_an_input_or_refused(chat: Json) -> None:
 
 def _hostile_chats() -> Iterator[tuple[str, Json]]:
     line = format_marker("items", ULIDS[0])
-    one = _kept(STORED[0])
+    kept = _kept(STORED[0])
     for name, text in {
         "one marker again": line * (LARGE // len(line)),
         "a long text": "x" * LARGE,
         "white space": " \n\t" * (LARGE // 3),
     }.items():
-        yield name, {**one, "messages": [{"role": "assistant", "content": text}]}
+        yield name, {**kept, "messages": [{"role": "assistant", "content": text}]}
     short = {"role": "assistant", "content": "x"}
-    yield "many messages", {**one, "messages": [short] * (LARGE // 40)}
+    yield "many messages", {**kept, "messages": [short] * (LARGE // 40)}
     parts = [{"type": "text", "text": "x"}] * (LARGE // 30)
     yield "many parts", {"messages": [{"role": "user", "content": parts}]}
     yield "many calls in one record", _chat_with_calls(LARGE // 200)
@@ -392,10 +394,10 @@ pieces = st.one_of(
 damaged = st.lists(pieces, max_size=6).map("".join)
 
 
-def assert_found_in_order(found: Sequence[MarkedText], text: str) -> None:
+def assert_found_in_order(marked: Sequence[MarkedText], text: str) -> None:
     """The pieces are the text's own, one after the other."""
     at = 0
-    for piece in found:
+    for piece in marked:
         at = text.index(piece.text, at) + len(piece.text)
 
 

@@ -80,18 +80,18 @@ async def test_limit_passes_when_nothing_happens() -> None:
 async def test_wakeup_from_a_thread_precedes_the_timeout() -> None:
     """The machine may let the loop see it long after both."""
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
-    said = threading.Event()
+    woken = asyncio.Event()
+    called = threading.Event()
 
     def tell() -> None:
-        loop.call_soon_threadsafe(told.set)
-        said.set()
+        loop.call_soon_threadsafe(woken.set)
+        called.set()
 
     telling = loop.run_in_executor(None, tell)
-    assert said.wait(60)
+    assert called.wait(60)
     time.sleep(LONG)  # noqa: ASYNC251 - the machine has much else to do
     async with asyncio.timeout(LIMIT):
-        await told.wait()
+        await woken.wait()
     await telling
 
 
@@ -108,12 +108,12 @@ def run_alone(work: Coroutine[Any, Any, None]) -> None:
 async def jump() -> None:
     """Wait for an hour, with another timer before its end."""
     began = now()
-    told = list[str]()
-    asyncio.get_running_loop().call_later(1800, told.append, "half")
+    log = list[str]()
+    asyncio.get_running_loop().call_later(1800, log.append, "half")
 
     await asyncio.sleep(3600)
 
-    assert told == ["half"]
+    assert log == ["half"]
     assert round(now() - began, 6) == 3600
 
 

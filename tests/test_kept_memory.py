@@ -72,21 +72,21 @@ def amount(cell: str) -> int:
 BOUNDS = read_bounds()
 
 
-def bound_of(place: str) -> str:
+def bound_of(name: str) -> str:
     """Return the line about a container: that of its attribute, or of its class."""
-    if place in BOUNDS:
-        return place
-    return place.rpartition(".")[0]
+    if name in BOUNDS:
+        return name
+    return name.rpartition(".")[0]
 
 
 def assert_bounded(containers: Mapping[str, list[Any]]) -> None:
     """Each container holds no more than its line says."""
-    for place, held in containers.items():
-        bound = BOUNDS[bound_of(place)]
+    for name, held in containers.items():
+        bound = BOUNDS[bound_of(name)]
         for container in held:
-            assert len(container) <= bound.number, place
+            assert len(container) <= bound.number, name
             size = deep_size(container) - sys.getsizeof(container)
-            assert size <= bound.number * bound.entry, place
+            assert size <= bound.number * bound.entry, name
 
 
 @pytest.fixture
@@ -145,9 +145,9 @@ async def test_table_lists_all_that_is_kept(
     await ask_filter(filter_, 0)
     sandboxes = SandboxTools(), Workspace(tmp_path)
     runs = Sandbox(BubblewrapBackend(Path("python")), SandboxLimits())
-    found = kept_containers(pipe, pipeline, filter_, sandboxes, runs)
+    kept = kept_containers(pipe, pipeline, filter_, sandboxes, runs)
 
-    listed = {bound_of(place) for place in found} | caches().keys()
+    listed = {bound_of(name) for name in kept} | caches().keys()
     assert sorted(listed - BOUNDS.keys()) == []
     assert sorted(BOUNDS.keys() - listed) == []
 

@@ -253,9 +253,9 @@ def test_sources_keep_the_rule(rule: object) -> None:
 
 def test_modules_and_rooms_form_no_circle() -> None:
     """Neither by what is imported nor by what is drawn, but for entry modules in front."""
-    found = sources(ROOT)
-    names = {source.name for source in found}
-    graph = {source.name: source.imports & names for source in found}
+    modules = sources(ROOT)
+    names = {source.name for source in modules}
+    graph = {source.name: source.imports & names for source in modules}
     list(TopologicalSorter(graph).static_order())
     behind = {room for room in ARROWS if "." in room}
     drawn = {room: (ARROWS[room] & behind) - {room} for room in behind}

@@ -41,7 +41,9 @@ ELSEWHERE = {
 def commands() -> set[str]:
     """Every line of the blocks for a shell, without its comment."""
     pages = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
-    blocks = [one for page in pages for one in BLOCK.findall(page.read_text("utf-8"))]
+    blocks = [
+        block for page in pages for block in BLOCK.findall(page.read_text("utf-8"))
+    ]
     lines = (
         line.split(" # ")[0].strip() for block in blocks for line in block.split("\n")
     )
@@ -67,7 +69,7 @@ def test_a_command_starts(command: str) -> None:
     """The program that its starter names, as that runs it, but for the setting up."""
     starter = (ROOT / command.removeprefix("bash ")).read_text("utf-8")
     [program] = re.findall(r'start\.sh" (\w+\.py) "\$@"', starter)
-    argument, said = STARTED[command]
+    argument, expected = STARTED[command]
 
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / program, argument],
@@ -78,7 +80,7 @@ def test_a_command_starts(command: str) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert said in done.stdout
+    assert expected in done.stdout
 
 
 def test_the_readme_is_one_screen_after_another() -> None:
@@ -94,10 +96,10 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         file, _, heading = target.partition("#")
         if file.startswith("https://"):
             continue
-        found = (page.parent / file) if file else page
-        assert found.exists(), target
+        linked = (page.parent / file) if file else page
+        assert linked.exists(), target
         if heading:
-            titles = re.findall(r"^#+ (.*)$", found.read_text("utf-8"), re.MULTILINE)
+            titles = re.findall(r"^#+ (.*)$", linked.read_text("utf-8"), re.MULTILINE)
             assert heading in [slug(title) for title in titles], target
 
 

@@ -22,8 +22,8 @@ PLACES = ("pipes", "pipelines", "scripts", "tests", "docs")
 
 def texts() -> Iterator[tuple[Path, str]]:
     """Every source and page of the project, without this module."""
-    for place in PLACES:
-        for path in sorted((ROOT / place).rglob("*")):
+    for folder in PLACES:
+        for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".py", ".md") and path != Path(__file__):
                 yield path, path.read_text("utf-8")
 
@@ -38,13 +38,15 @@ def sections(page: str) -> frozenset[str]:
 def test_every_citation_names_a_section() -> None:
     """A title that was changed is changed where it is cited, too."""
     cited = [
-        (path, found) for path, text in texts() for found in CITATION.findall(text)
+        (path, citation)
+        for path, text in texts()
+        for citation in CITATION.findall(text)
     ]
 
     lost = [
-        (str(path), *found)
-        for path, found in cited
-        if re.sub(r"\s+(?:#\s+)?", " ", found[1]) not in sections(found[0])
+        (str(path), *citation)
+        for path, citation in cited
+        if re.sub(r"\s+(?:#\s+)?", " ", citation[1]) not in sections(citation[0])
     ]
 
     assert cited

@@ -190,15 +190,15 @@ def test_every_use_of_re_is_found() -> None:
     assert len(PATTERNS) == count > 60
 
 
-@pytest.mark.parametrize("found", PATTERNS, ids=str)
-def test_pattern_takes_linear_work(found: FoundPattern) -> None:
+@pytest.mark.parametrize("entry", PATTERNS, ids=str)
+def test_pattern_takes_linear_work(entry: FoundPattern) -> None:
     """With texts that are made of the pattern's own characters and parts."""
-    assert found.values, f"add {found.module}: {found.written} to MADE_IN_FUNCTIONS"
-    for pattern, flags in found.values:
-        whole = found.methods == {"fullmatch"}
+    assert entry.values, f"add {entry.module}: {entry.written} to MADE_IN_FUNCTIONS"
+    for pattern, flags in entry.values:
+        whole = entry.methods == {"fullmatch"}
         compiled = compile_pattern(pattern, flags, whole=whole)
-        searches = not found.methods <= AT_START
-        ending = ALWAYS_AT_THE_END.get(found.module, "")
+        searches = not entry.methods <= AT_START
+        ending = ALWAYS_AT_THE_END.get(entry.module, "")
         growth, text = worst_growth(compiled, searches=searches, ending=ending)
         wider = compile_pattern(pattern, flags, whole=whole, limit=2 * SHORT_LIMIT)
         limit_growth = worst_limit_growth(
@@ -238,8 +238,8 @@ def test_limits_that_multiply_are_noticed() -> None:
 def test_matcher_matches_what_re_matches() -> None:
     """So that its steps are those of the same search."""
     texts = ("", "a", "ab", "aab!", "-1", "1-", "x\ny", "<think>", "`<think>", "A1_")
-    for found in PATTERNS:
-        for pattern, flags in found.values:
+    for entry in PATTERNS:
+        for pattern, flags in entry.values:
             compiled = compile_pattern(pattern, flags, whole=False, limit=99)
             for text in texts:
                 given = text if isinstance(pattern, str) else text.encode()

@@ -324,11 +324,11 @@ def test_pipe_finds_the_filter_for_administrators(
     files: dict[str, str], pipe: str
 ) -> None:
     """Its id is the one that the pipe looks for."""
-    (one,) = json.loads(files[ADMINISTRATION])
+    (exported,) = json.loads(files[ADMINISTRATION])
 
-    assert one["id"] == ADMINISTRATION_ID
-    assert f'ADMINISTRATION = "{one["id"]}"' in pipe
-    assert one["content"] == files[packed_name(ADMINISTRATION_ID)]
+    assert exported["id"] == ADMINISTRATION_ID
+    assert f'ADMINISTRATION = "{exported["id"]}"' in pipe
+    assert exported["content"] == files[packed_name(ADMINISTRATION_ID)]
 
 
 def test_sandbox_is_for_its_owner_alone(files: dict[str, str]) -> None:
@@ -360,7 +360,7 @@ def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:
 
 def test_agent_says_what_it_does(files: dict[str, str]) -> None:
     """Beside the models, with the name of the one that works."""
-    models = {one["id"]: one for one in json.loads(files[MODELS])}
+    models = {model["id"]: model for model in json.loads(files[MODELS])}
 
     agent = models["openai_responses.gpt5_function_calling"]
     assert agent["name"] == "GPT agent (plans, uses tools)"
@@ -373,7 +373,7 @@ def test_models_that_cost_many_times_as_much_are_not_public() -> None:
     names = ["gpt-5.2", "gpt-6.1-sol-pro", "gpt-6.1-sol-research", "gpt-5.2-pro"]
     models = json.loads(models_file("p", names, []))
 
-    assert [bool(one["access_grants"]) for one in models] == [True] + [False] * 3
+    assert [bool(model["access_grants"]) for model in models] == [True] + [False] * 3
 
 
 def test_model_without_vision_offers_no_pictures() -> None:

@@ -20,8 +20,8 @@ def test_ten_words_with_a_line_each() -> None:
 
     assert len(printed) == len(tour.WORDS) == 10
     assert max(map(len, printed)) <= 79
-    for one in tour.WORDS:
-        name, *options = one.word.split(",")
+    for entry in tour.WORDS:
+        name, *options = entry.word.split(",")
         assert name in SCENARIOS
         assert {option.partition("=")[0] for option in options} <= NAMES
 

@@ -53,8 +53,8 @@ MODEL = ASKED_MODEL
 
 def entries() -> Iterator[tuple[str, str]]:
     """Yield the kind and the code of every sentence in the table."""
-    for kind, told in SENTENCES.items():
-        for code in told:
+    for kind, sentences in SENTENCES.items():
+        for code in sentences:
             yield kind, code
 
 
@@ -203,7 +203,9 @@ def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
     ending = ENDINGS[kind]
     assert ending.kind == kind
     assert ending.is_failure == bool(ending.sentence) == (kind != "completed")
-    table = {told for sentences in SENTENCES.values() for told in sentences.values()}
+    table = {
+        sentence for sentences in SENTENCES.values() for sentence in sentences.values()
+    }
     assert ending.sentence in table | {"", "A sentence."}
 
 
@@ -409,12 +411,12 @@ def test_notice_is_shown_as_words() -> None:
         "It read\n\n# keys\x1b[31m ![x](https://evil.example/p.png) <img src=x> "
         "[go](https://evil.example) `rm` of sk-proj-abcdef123456 and hunter2-hunter2"
     )
-    told = notice_text(SafetyNotice(hostile, "Ask first."), ["hunter2-hunter2"])
-    assert told.startswith("The server explains: “It read # keys")
-    assert told.endswith("It advises: “Ask first.”")
-    assert told.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
+    text = notice_text(SafetyNotice(hostile, "Ask first."), ["hunter2-hunter2"])
+    assert text.startswith("The server explains: “It read # keys")
+    assert text.endswith("It advises: “Ask first.”")
+    assert text.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
     for drawn in ("](", "![", "<", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):
-        assert drawn not in told
+        assert drawn not in text
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_output_answers_one_call_in_front_of_it(
     """An output answers a call in front of it, of its own kind, once."""
     kept = [i for i in drop_orphans(items) if is_call(i) or is_call_output(i)]
 
-    assert kept == [items[place] for place in sorted(places)]
+    assert kept == [items[index] for index in sorted(places)]
 
 
 @pytest.mark.parametrize(

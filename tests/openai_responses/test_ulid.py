@@ -22,9 +22,9 @@ def test_order_is_that_of_time() -> None:
 
 def test_random_bits_are_all_used() -> None:
     """Each of the 80 is set in some id and clear in another."""
-    found = [ulid.parse(new_ulid()).randomness().int for _ in range(1000)]
-    for place in range(80):
-        assert {number >> place & 1 for number in found} == {0, 1}
+    numbers = [ulid.parse(new_ulid()).randomness().int for _ in range(1000)]
+    for bit in range(80):
+        assert {number >> bit & 1 for number in numbers} == {0, 1}
 
 
 def test_new_ids_hold_the_present_time_and_differ() -> None:

@@ -86,10 +86,10 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         inner = list(enumerate(value))
     else:
         inner = []
-    found = [path] if path else []
+    paths = [path] if path else []
     for name, below in inner:
-        found += places(below, (*path, name))
-    return found
+        paths += places(below, (*path, name))
+    return paths
 
 
 def replaced(path: tuple[Any, ...], value: Any) -> dict[str, Any]:

@@ -16,8 +16,8 @@ CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 async def ran(client: Client) -> Any:
     """The code call of a first turn."""
     first = await client.ask("sim:count", tools=[CODE])
-    found = next(item for item in first.body["output"] if "container_id" in item)
-    return {**found, "id": "ci_1"}  # its own would ask for the reasoning before it
+    call = next(item for item in first.body["output"] if "container_id" in item)
+    return {**call, "id": "ci_1"}  # its own would ask for the reasoning before it
 
 
 async def again(client: Client, item: Any, tool: Any = CODE) -> Any:

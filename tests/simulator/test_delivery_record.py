@@ -86,17 +86,17 @@ async def test_running_it_by_hand() -> None:
 
 def files_in(folder: Path) -> set[str]:
     """The names of all transcripts in a folder and below; others are by hand."""
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*.sse")}
-    return {name for name in found if not name.startswith("others/")}
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.sse")}
+    return {name for name in names if not name.startswith("others/")}
 
 
 def test_the_committed_transcripts_are_current() -> None:
     """tests/streams holds what the scenarios send, byte for byte."""
     expected = dict(build_transcripts())
-    found = {name: (STREAMS / name).read_bytes() for name in files_in(STREAMS)}
+    written = {name: (STREAMS / name).read_bytes() for name in files_in(STREAMS)}
 
-    assert sorted(found) == sorted(expected)
-    assert [name for name in expected if found[name] != expected[name]] == []
+    assert sorted(written) == sorted(expected)
+    assert [name for name in expected if written[name] != expected[name]] == []
 
 
 def test_transcripts_are_written(tmp_path: Path, capsys: Any) -> None:

@@ -104,10 +104,10 @@ def test_errors_of_all_forms_are_read(text: str) -> None:
 
 def test_the_report_holds_no_secrets() -> None:
     """No key, no account, no encrypted content, no output."""
-    said = f"sk-abc123 org-x1 proj_y2 req_z3 me@example.com {'gAAAA' * 20} a|b"
-    outcome = Outcome(400, message=said, output=({"type": "message", "t": "spoken"},))
+    text = f"sk-abc123 org-x1 proj_y2 req_z3 me@example.com {'gAAAA' * 20} a|b"
+    outcome = Outcome(400, message=text, output=({"type": "message", "t": "spoken"},))
     report = write_report([judge(CASES[0], outcome)], "https://secret.example/v1")
 
-    assert redact(said) == "… … … … … … a/b"
+    assert redact(text) == "… … … … … … a/b"
     for secret in ("sk-", "org-x1", "proj_", "req_", "@", "gAAAA", "spoken", "secret"):
         assert secret not in report

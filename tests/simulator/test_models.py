@@ -290,7 +290,7 @@ async def test_the_list_of_models(client: Client) -> None:
     url = f"{client.simulator.base_url}/models"
     headers = {"Authorization": "Bearer sk-simulator-1"}
     async with client.session.get(url, headers=headers) as answer:
-        listed = {one["id"]: one for one in (await answer.json())["data"]}
+        listed = {model["id"]: model for model in (await answer.json())["data"]}
     async with client.session.get(url) as refused:
         assert refused.status == 401
 

@@ -202,9 +202,9 @@ async def test_item_after_reasoning_with_an_id_may_need_its_own_id(
     client: Client, answers_a_call: bool, status: int
 ) -> None:
     """A message without an id is refused (986), a call without one is not (1009)."""
-    said = "sim:tool" if answers_a_call else "Hello"
+    text = "sim:tool" if answers_a_call else "Hello"
     first = await client.ask(
-        said, tools=[FUNCTION], include=["reasoning.encrypted_content"]
+        text, tools=[FUNCTION], include=["reasoning.encrypted_content"]
     )
     reasoning, answer = first.body["output"]
     bare = {key: value for key, value in answer.items() if key not in ("id", "status")}

@@ -13,19 +13,19 @@ pytestmark = pytest.mark.asyncio
 KEPT: dict[str, Any] = {"store": True, "background": True}
 
 
-async def queued(client: Client, said: str, **more: Any) -> str:
+async def queued(client: Client, text: str, **more: Any) -> str:
     """Start a background response; return its id."""
-    reply = await client.ask(said, **KEPT, **more)
+    reply = await client.ask(text, **KEPT, **more)
     assert reply.body["status"] == "queued"
     assert reply.body["background"] is True
     return str(reply.body["id"])
 
 
-async def broken(client: Client, said: str) -> list[dict[str, Any]]:
+async def broken(client: Client, text: str) -> list[dict[str, Any]]:
     """Start a background response whose stream ends too early; return its events."""
-    heard = await client.stream(said, **KEPT)
-    assert heard.events[-1]["type"] != "response.completed"
-    events: list[dict[str, Any]] = heard.events
+    reply = await client.stream(text, **KEPT)
+    assert reply.events[-1]["type"] != "response.completed"
+    events: list[dict[str, Any]] = reply.events
     return events
 
 
@@ -50,15 +50,15 @@ async def test_a_stream_begins_in_the_queue(client: Client) -> None:
     assert events.events[-1]["response"]["background"] is True
 
 
-@pytest.mark.parametrize("place", [1, 3, 30, 60])
-async def test_the_rest_of_a_stream(client: Client, place: int) -> None:
+@pytest.mark.parametrize("number", [1, 3, 30, 60])
+async def test_the_rest_of_a_stream(client: Client, number: int) -> None:
     """It goes on behind the number that was named, and without a new beginning."""
-    first = await broken(client, f"sim:chat,cut={place}")
+    first = await broken(client, f"sim:chat,cut={number}")
     id = first[0]["response"]["id"]
     last = first[-1]["sequence_number"]
     rest = await client.get(id, stream="true", starting_after=str(last))
     whole = await client.stream("sim:chat", **KEPT)
-    assert len(first) == place
+    assert len(first) == number
     assert [e["type"] for e in first + rest.events] == [e["type"] for e in whole.events]
     numbers = [e["sequence_number"] for e in first + rest.events]
     assert numbers == list(range(len(whole.events)))

@@ -45,7 +45,7 @@ def garbage() -> st.SearchStrategy[Schema]:
         {}, optional={**special, "properties": st.dictionaries(NAMES, nonsense)}
     )
     return st.builds(
-        lambda one, other: {**one, **other},
+        lambda first, second: {**first, **second},
         st.dictionaries(WORDS, nonsense, max_size=5),
         keywords,
     )
@@ -53,11 +53,11 @@ def garbage() -> st.SearchStrategy[Schema]:
 
 def scalars() -> st.SearchStrategy[Schema]:
     """Return schemas of values that are no object or array."""
-    one = st.sampled_from(KINDS)
+    kind_names = st.sampled_from(KINDS)
     return st.one_of(
-        st.builds(lambda kind: {"type": kind}, one),
+        st.builds(lambda kind: {"type": kind}, kind_names),
         st.builds(
-            lambda kinds: {"type": kinds}, st.lists(one, min_size=1, unique=True)
+            lambda kinds: {"type": kinds}, st.lists(kind_names, min_size=1, unique=True)
         ),
         st.builds(lambda values: {"enum": values}, st.lists(SCALARS, min_size=1)),
         st.builds(lambda value: {"const": value}, SCALARS),
@@ -89,15 +89,17 @@ def variants(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
     """Return `oneOf`s whose variants a constant tells apart."""
     named = st.dictionaries(st.sampled_from("pqr"), objects(inner), min_size=1)
     return st.builds(
-        lambda them: {"oneOf": [_variant(name, one) for name, one in them.items()]},
+        lambda them: {
+            "oneOf": [_variant(name, schema) for name, schema in them.items()]
+        },
         named,
     )
 
 
-def _variant(name: str, one: Schema) -> Schema:
-    properties = {**one["properties"], "kind": {"const": name}}
-    required = sorted({*one.get("required", []), "kind"})
-    return {**one, "properties": properties, "required": required}
+def _variant(name: str, schema: Schema) -> Schema:
+    properties = {**schema["properties"], "kind": {"const": name}}
+    required = sorted({*schema.get("required", []), "kind"})
+    return {**schema, "properties": properties, "required": required}
 
 
 def schemas() -> st.SearchStrategy[Schema]:
@@ -134,7 +136,7 @@ def values(draw: st.DrawFn, schema: Schema, depth: int = 0) -> Any:
         return draw(st.sampled_from(schema["enum"]))
     if schema["type"] == "object":
         members = schema["properties"].items()
-        return {name: draw(values(one, depth + 1)) for name, one in members}
+        return {name: draw(values(member, depth + 1)) for name, member in members}
     if schema["type"] == "array":
         several = range(draw(st.integers(0, max(0, 2 - depth // 3))))
         return [draw(values(schema["items"], depth + 1)) for _ in several]

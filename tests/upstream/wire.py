@@ -180,8 +180,8 @@ def text_delta(text: str, at: int = 0, part: int = 0) -> Event:
 
 def text_done(text: str, at: int = 0, part: int = 0) -> Event:
     """Return the whole text of one part of a message."""
-    place = {"item_id": f"msg_{at}", "output_index": at, "content_index": part}
-    return {"type": "response.output_text.done", **place, "text": text, "logprobs": []}
+    where = {"item_id": f"msg_{at}", "output_index": at, "content_index": part}
+    return {"type": "response.output_text.done", **where, "text": text, "logprobs": []}
 
 
 def response(status: str, *output: Item, **more: Any) -> dict[str, Any]:

@@ -142,8 +142,8 @@ def in_list(schema: Schema) -> Schema:
 def test_a_null_has_to_fit_all_that_is_said_of_a_property() -> None:
     """The parts of an `allOf` hold together."""
     parts = [{"type": ["string", "null"]}, {"type": "string"}]
-    for said in (parts, parts[::-1]):
-        schema = {"allOf": [{"properties": {"x": part}} for part in said]}
+    for all_of in (parts, parts[::-1]):
+        schema = {"allOf": [{"properties": {"x": part}} for part in all_of]}
         assert drop_optional_nulls({"x": None}, schema) == {}
 
 

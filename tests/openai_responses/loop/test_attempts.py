@@ -244,7 +244,7 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
                 event for event in gc.get_objects() if type(event) is ServerSentEvent
             ]
             assert log_of([shown]) == ["0 text 0: a word of its own"]
-            assert not [one for one in held if "a word of its own" in one.data]
+            assert not [event for event in held if "a word of its own" in event.data]
             teller.stop()
 
 

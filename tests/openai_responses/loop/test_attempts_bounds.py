@@ -120,7 +120,7 @@ async def test_resumed_response_has_one_limit(
 
 async def test_very_many_tiny_deltas(connections: Connections) -> None:
     """The text is whole; what is told depends on how often bytes came, not on deltas."""
-    told: list[int] = []
+    event_counts: list[int] = []
     for count in (20_000, 40_000):
         text = wire.on_the_wire(*wire.whole_stream(wire.message(*["x"] * count)))
         limits = small(64 * MEGABYTE)._replace(join_seconds=0.01)
@@ -129,5 +129,5 @@ async def test_very_many_tiny_deltas(connections: Connections) -> None:
         assert text_of(events) == "x" * count
         [done] = [event for event in events if isinstance(event, ItemDone)]
         assert done.item["content"][0]["text"] == "x" * count
-        told.append(len(events))
-    assert max(told) < 20_000 / 10
+        event_counts.append(len(events))
+    assert max(event_counts) < 20_000 / 10

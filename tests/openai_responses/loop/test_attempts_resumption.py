@@ -43,10 +43,10 @@ HASTY = PATIENT._replace(resuming=RetryPolicy(2, 0.9), retries=RetryPolicy(1))
 """Waits for 0.5 s after a failure and for 1 s after the second, but no third time."""
 
 
-def background(said: str, stream: bool = True) -> ResponsesRequest:
+def background(text: str, stream: bool = True) -> ResponsesRequest:
     """Return a request whose answer goes on at the server."""
     update = {"background": True, "store": True}
-    return asking(said, stream).model_copy(update=update)
+    return asking(text, stream).model_copy(update=update)
 
 
 def shown_events(events: list[RunEvent]) -> list[RunEvent]:
@@ -88,17 +88,17 @@ async def test_a_connection_that_holds(
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut"])
-@pytest.mark.parametrize("place", [1, 2, 3, 4, 30, 60, 61])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 30, 60, 61])
 async def test_a_connection_that_breaks(
-    connections: Connections, sim: Simulator, fault: str, place: int
+    connections: Connections, sim: Simulator, fault: str, number: int
 ) -> None:
     """Wherever it breaks, nothing is shown twice and nothing is missing."""
     expected = await whole_answer(connections, sim)
-    request = background(f"sim:chat,{fault}={place}")
+    request = background(f"sim:chat,{fault}={number}")
     events = await report(connections, simulated(sim), request, PATIENT)
     assert _same(log_of(shown_events(events)), expected)
     assert notes_of(events) == [LOST]
-    assert asked_for(sim.requests) == ["post", f"after {place - 1}"]
+    assert asked_for(sim.requests) == ["post", f"after {number - 1}"]
     assert any(map(has_encrypted_reasoning, end_of(events).output))
 
 
@@ -162,7 +162,7 @@ async def test_servers_that_are_busy(connections: Connections, sim: Simulator) -
     events = await report(connections, simulated(sim), request, PATIENT)
     assert log_of(events)[-1] == "run completed"
     assert asked_for(sim.requests) == ["post", "after 59", "ask", "after 59"]
-    assert [one.status for one in sim.requests] == [200, 503, 200, 200]
+    assert [sent.status for sent in sim.requests] == [200, 503, 200, 200]
 
 
 async def test_expired_stream_is_polled_until_complete(
@@ -405,7 +405,7 @@ async def test_server_that_never_returns_cuts_the_answer(
         request = background("Hi")
         events = await report(connections, upstream.endpoint, request, HASTY)
         await until(lambda: upstream.requests[-1].path.endswith("/cancel"))
-        asked = [one.path_qs.rpartition("/")[2] for one in upstream.requests]
+        asked = [sent.path_qs.rpartition("/")[2] for sent in upstream.requests]
     assert end_of(events).ending.kind == "cut"
     assert notes_of(events) == [LOST]
     # aiohttp itself asks once more where a connection that rested turns out broken.
@@ -467,9 +467,11 @@ async def test_events_that_came_before(connections: Connections) -> None:
     ]
     stream = wire.on_the_wire(created(), *numbered)
     async with Upstream(in_turn(breaking(stream), WHOLE)) as upstream:
-        told = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
+        run_events = await report(
+            connections, upstream.endpoint, background("Hi"), PATIENT
+        )
         asked = [request.path_qs for request in upstream.requests[1:]]
-    assert "".join(e.text for e in told if isinstance(e, TextDelta)) == "1 2 7 "
+    assert "".join(e.text for e in run_events if isinstance(e, TextDelta)) == "1 2 7 "
     assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=7"
 
 
@@ -553,7 +555,7 @@ async def test_refused_background_request_is_retried(
     """It says itself that it did not begin."""
     request = background(f"sim:{status},times=1,retry-after-ms=1")
     events = await report(connections, simulated(sim), request, HASTY)
-    assert [one.status for one in sim.requests] == [status, 200]
+    assert [sent.status for sent in sim.requests] == [status, 200]
     assert log_of(events)[-1] == "run completed"
 
 

@@ -74,9 +74,9 @@ def test_joining_loses_nothing(events: list[RunEvent]) -> None:
 
 def texts(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
     """Return all text by its place."""
-    found: dict[tuple[int, str, int], str] = {}
+    grown: dict[tuple[int, str, int], str] = {}
     for event in events:
         if isinstance(event, TextDelta):
-            place = (event.output_index, event.kind, event.part)
-            found[place] = found.get(place, "") + event.text
-    return found
+            position = (event.output_index, event.kind, event.part)
+            grown[position] = grown.get(position, "") + event.text
+    return grown

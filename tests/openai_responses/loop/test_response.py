@@ -24,7 +24,9 @@ from upstream import wire
 
 def reported(turn: ResponseState, *events: wire.Event) -> list[RunEvent]:
     """Return what a turn reports for these events, one after the other."""
-    return [told for event in events for told in turn.feed(wire.parsed(event))]
+    return [
+        run_event for event in events for run_event in turn.feed(wire.parsed(event))
+    ]
 
 
 def log(*events: wire.Event) -> list[str]:
@@ -178,11 +180,11 @@ def test_empty_delta_reports_no_event() -> None:
 
 def test_interleaved_calls_keep_their_own_arguments() -> None:
     """Parallel calls grow side by side, each with its own arguments."""
-    one = wire.function_call("look", '{"a":', "1}", at=0)
-    two = wire.function_call("find", '{"b":', "2}", at=1)
+    look = wire.function_call("look", '{"a":', "1}", at=0)
+    find = wire.function_call("find", '{"b":', "2}", at=1)
     turn = ResponseState()
     events = reported(
-        turn, *(event for pair in zip(one, two, strict=True) for event in pair)
+        turn, *(event for pair in zip(look, find, strict=True) for event in pair)
     )
     assert log_of(events) == [
         "0 started function_call",
@@ -485,9 +487,9 @@ def test_items_are_numbered_in_order_of_arrival(index: int | None) -> None:
 
 def test_items_that_share_an_index_are_told_apart_by_id() -> None:
     """Each is found by its ids, in whatever order its events come."""
-    one = wire.function_call("look", '{"a":1}', at=1)
-    two = wire.function_call("find", '{"b":2}', at=2)
-    mixed = [event for pair in zip(one, two, strict=True) for event in pair]
+    look = wire.function_call("look", '{"a":1}', at=1)
+    find = wire.function_call("find", '{"b":2}', at=2)
+    mixed = [event for pair in zip(look, find, strict=True) for event in pair]
     turn = ResponseState()
     reported(turn, *({**event, "output_index": 0} for event in mixed))
     assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
@@ -558,9 +560,9 @@ def test_snapshot_of_many_unknown_items_is_matched_in_linear_time() -> None:
 def test_output_in_the_order_of_the_api() -> None:
     """Items that end out of order stay in the order in which they began."""
     turn = ResponseState()
-    first, *one = wire.message("a", at=0)
-    second, *two = wire.message("b", at=1)
-    reported(turn, first, second, *two, *one)
+    first, *rest_of_first = wire.message("a", at=0)
+    second, *rest_of_second = wire.message("b", at=1)
+    reported(turn, first, second, *rest_of_second, *rest_of_first)
     assert [item["id"] for item in turn.output] == ["msg_0", "msg_1"]
 
 

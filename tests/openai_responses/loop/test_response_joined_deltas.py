@@ -66,7 +66,9 @@ def test_joined_deltas_report_the_same_events(events: list[StreamEvent]) -> None
     before = ResponseState()
     after = ResponseState()
 
-    early = [told for event in join_deltas(events) for told in before.feed(event)]
-    late = [told for event in events for told in after.feed(event)]
+    early = [
+        run_event for event in join_deltas(events) for run_event in before.feed(event)
+    ]
+    late = [run_event for event in events for run_event in after.feed(event)]
 
     assert joined(early) == joined(late)

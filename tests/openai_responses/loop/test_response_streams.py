@@ -53,7 +53,7 @@ def replay(chunks: Iterable[bytes]) -> Replayed:
     try:
         for chunk in chunks:
             batch = [turn.feed(parse_event(e)) for e in decoder.feed(chunk)]
-            events += joined(event for told in batch for event in told)
+            events += joined(event for group in batch for event in group)
         for rest in decoder.close():
             events += turn.feed(parse_event(rest))
     except MalformedEvent:
@@ -94,7 +94,7 @@ def test_there_are_transcripts() -> None:
 def test_byte_by_byte(path: Path) -> None:
     """The worst network changes nothing, also as no deltas come together."""
     text = path.read_bytes()
-    bytewise = (text[place : place + 1] for place in range(len(text)))
+    bytewise = (text[offset : offset + 1] for offset in range(len(text)))
     assert replay(bytewise) == replay([text])
 
 
@@ -148,7 +148,11 @@ def test_last_snapshot_equals_the_streamed_response(path: Path) -> None:
     events = turn.feed(snapshot)
     assert without_moment(turn.output) == without_moment(streamed.output)
     assert (turn.ending, turn.usage) == (streamed.ending, streamed.usage)
-    ended = {place for place in growth(streamed.events) if place[0] in indexes(events)}
+    ended = {
+        position
+        for position in growth(streamed.events)
+        if position[0] in indexes(events)
+    }
     assert growth(events) == {p: growth(streamed.events)[p] for p in ended}
     assert events[-1] == streamed.events[-1]
 
@@ -172,8 +176,8 @@ def growth(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
     grown: dict[tuple[int, str, int], str] = {}
     for event in events:
         if isinstance(event, TextDelta):
-            place = (event.output_index, event.kind, event.part)
-            grown[place] = grown.get(place, "") + event.text
+            position = (event.output_index, event.kind, event.part)
+            grown[position] = grown.get(position, "") + event.text
     return grown
 
 

@@ -77,14 +77,14 @@ async def test_tier_of_a_response(connections: Connections) -> None:
     """What served it is billed, not what was asked for."""
     last = wire.response("completed", *wire.items_of(HELLO), service_tier="priority")
     events = [*HELLO[:-1], {"type": "response.completed", "response": last}]
-    told = await report_of(connections, streaming(wire.on_the_wire(*events)))
-    assert [answer.tier for answer in end_of(told).usages] == ["priority"]
+    reported = await report_of(connections, streaming(wire.on_the_wire(*events)))
+    assert [answer.tier for answer in end_of(reported).usages] == ["priority"]
 
 
 async def test_stream_byte_by_byte(connections: Connections) -> None:
     """A slow network changes only how often it is told."""
     text = wire.on_the_wire(*HELLO)
-    chunks = [text[place : place + 1] for place in range(len(text))]
+    chunks = [text[offset : offset + 1] for offset in range(len(text))]
     events = await report_of(connections, streaming(*chunks))
     assert log_of(joined(events)) == HELLO_LOG
 
@@ -485,7 +485,7 @@ async def test_work_is_linear(connections: Connections, count: int) -> None:
     """Each character is yielded once, in no more events than deltas came."""
     pieces = [f"word{number:05} " for number in range(count)]
     text = wire.on_the_wire(*wire.whole_stream(wire.message(*pieces)))
-    chunks = [text[place : place + 1000] for place in range(0, len(text), 1000)]
+    chunks = [text[offset : offset + 1000] for offset in range(0, len(text), 1000)]
     events = await report_of(connections, streaming(*chunks))
     grown = [event.text for event in events if isinstance(event, TextDelta)]
     assert "".join(grown) == "".join(pieces)

@@ -257,8 +257,8 @@ class PausedProvider(ScriptedProvider):
 @pytest.mark.parametrize("open_calls", [[], CALLS[:1]])
 def test_time_of_judges_and_tools_is_not_the_model_s(open_calls: list[Item]) -> None:
     """Of calls that are taken up, too; the model's own time counts."""
-    asks = [] if open_calls else [CALLS[:1]]
-    model = PausedProvider(*asks, [SAID])
+    rounds = [] if open_calls else [CALLS[:1]]
+    model = PausedProvider(*rounds, [SAID])
     paused: list[bool] = []
 
     async def note(arguments: Any) -> str:

@@ -50,14 +50,14 @@ class Person:
         return self._answers.pop(0) if self._answers else False
 
 
-def offering(said: str, **more: Any) -> ResponsesRequest:
+def offering(text: str, **more: Any) -> ResponsesRequest:
     """A request with a remote server and a function, which asks for its reasoning."""
     update = {
         "tools": [CLOCKS, FUNCTION],
         "include": ["reasoning.encrypted_content"],
         **more,
     }
-    return asking(said).model_copy(update=update)
+    return asking(text).model_copy(update=update)
 
 
 async def events_of(
@@ -68,12 +68,12 @@ async def events_of(
 ) -> list[RunEvent]:
     """All that a run reports; what it tells of its output holds."""
     events = run(request, simulated(sim), connections, limits(), toolset)
-    told = [event async for event in events]
-    output = end_of(told).output
-    for event in told:
+    reported = [event async for event in events]
+    output = end_of(reported).output
+    for event in reported:
         if isinstance(event, ItemDone | ToolOutput):
             assert output[event.output_index] == event.item
-    return told
+    return reported
 
 
 def toolset_for(person: Person | None, **more: Any) -> Toolset:
@@ -86,27 +86,27 @@ def inputs(sim: Simulator) -> list[list[Item]]:
     return [request.body["input"] for request in sim.requests]
 
 
-def received(sim: Simulator, place: int) -> list[Item]:
+def received(sim: Simulator, index: int) -> list[Item]:
     """What one of the responses said, as a later request gives it back."""
-    response = sim.requests[place].response
+    response = sim.requests[index].response
     assert response is not None
     return replay_output(response["output"], with_reasoning=True)
 
 
-def request_in(items: list[Item], place: int = 0) -> Item:
+def request_in(items: list[Item], index: int = 0) -> Item:
     """One of the API's questions."""
-    found = [i for i in items if i.get("type") == "mcp_approval_request"]
-    return found[place]
+    requests = [i for i in items if i.get("type") == "mcp_approval_request"]
+    return requests[index]
 
 
 def answer_to(request: Item, reason: str | None = None) -> Item:
     """What the API is told."""
-    told = {
+    answer = {
         "type": "mcp_approval_response",
         "approval_request_id": request["id"],
         "approve": reason is None,
     }
-    return told if reason is None else {**told, "reason": reason}
+    return answer if reason is None else {**answer, "reason": reason}
 
 
 async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) -> None:
@@ -233,9 +233,9 @@ async def test_answered_approval_is_replayed_as_a_call(
     asked = received(sim, 0)
     again = received(sim, 1)
     assert second == [*first, *asked, answer_to(request_in(asked), NO)]
-    told = [item for item in asked if item != request_in(asked)]
+    rest = [item for item in asked if item != request_in(asked)]
     refused = refused_pair(request_in(asked), NO)
-    assert third == [*first, *told, *refused, *again, answer_to(request_in(again))]
+    assert third == [*first, *rest, *refused, *again, answer_to(request_in(again))]
     limit = "clocks_now was not run: the limit of tool rounds is reached."
     assert fourth[-1]["reason"].startswith(limit)
     assert [r.body.get("tool_choice") for r in sim.requests][-1] == "none"

@@ -54,8 +54,8 @@ def server_of(name: str, size: int | None = None) -> Answerer:
         body = rounds.pop(0)
         stream = await started(request)
         step = size or len(body)
-        for place in range(0, len(body), step):
-            await stream.write(body[place : place + step])
+        for offset in range(0, len(body), step):
+            await stream.write(body[offset : offset + step])
         return stream
 
     return answer
@@ -77,8 +77,8 @@ def grown(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
     texts: dict[tuple[int, str, int], str] = {}
     for event in events:
         if isinstance(event, TextDelta):
-            place = event.output_index, event.kind, event.part
-            texts[place] = texts.get(place, "") + event.text
+            position = event.output_index, event.kind, event.part
+            texts[position] = texts.get(position, "") + event.text
     return texts
 
 
@@ -95,9 +95,9 @@ def assert_is_sound(events: list[RunEvent]) -> None:
             assert event.output_index in begun
             places = dict(item_texts(event.item))
             assert places == {
-                place[1:]: text
-                for place, text in texts.items()
-                if place[0] == event.output_index
+                position[1:]: text
+                for position, text in texts.items()
+                if position[0] == event.output_index
             }
 
 
@@ -127,7 +127,7 @@ async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
     end = end_of(events)
     assert end.ending.kind == "completed"
     assert_is_sound(events)
-    shown = [text for place, text in grown(events).items() if place[1] == "text"]
+    shown = [text for position, text in grown(events).items() if position[1] == "text"]
     whole = f"{ANSWER}\n\n" if name == "open-responses-server" else ANSWER
     assert shown == ["I look. "] * (name == "hugging-face") + [whole]
     kinds = types_of(end.output)
@@ -154,11 +154,11 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     decoder = EventStreamDecoder()
     read = [parse_event(e) for e in [*decoder.feed(wire), *decoder.close()]]
 
-    deltas = [one for one in read if type(one) is TextDelta]
-    shown = [[type(told) for told in state.feed(delta)] for delta in deltas]
+    deltas = [event for event in read if type(event) is TextDelta]
+    shown = [[type(event) for event in state.feed(delta)] for delta in deltas]
 
     assert len(deltas) >= 3
-    assert all(told[-1] is TextDelta for told in shown)
+    assert all(types[-1] is TextDelta for types in shown)
 
 
 def calling(item_id: str, call_id: str, city: str) -> Item:
@@ -248,12 +248,12 @@ async def test_calls_without_a_call_id(
     calls: list[Item] = [{**body, **given, "id": f"fc_{n}"} for n in (1, 2)]
     wire = b""
     for number, call in enumerate(calls):
-        place = {"output_index": number}
-        text = {**place, "item_id": call["id"], "delta": '{"city": "Bern"}'}
-        wire += event_of("response.output_item.added", **place, item={**call})
+        position = {"output_index": number}
+        text = {**position, "item_id": call["id"], "delta": '{"city": "Bern"}'}
+        wire += event_of("response.output_item.added", **position, item={**call})
         wire += event_of("response.function_call_arguments.delta", **text)
         call["arguments"] = text["delta"]
-        wire += event_of("response.output_item.done", **place, item=call)
+        wire += event_of("response.output_item.done", **position, item=call)
     response = {"id": "r", "status": "completed", "output": calls}
     wire += event_of("response.completed", response=response)
     first = streaming(wire) if form == "stream" else replying(json.dumps(response))
@@ -313,10 +313,10 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
         True,
         False,
     ]
-    [told] = [event for event in events if isinstance(event, Status)]
-    assert told.trial is not None
-    assert told.trial.is_lasting
-    assert told.trial.repair == LeaveOutPlainReasoning()
+    [notice] = [event for event in events if isinstance(event, Status)]
+    assert notice.trial is not None
+    assert notice.trial.is_lasting
+    assert notice.trial.repair == LeaveOutPlainReasoning()
 
 
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
@@ -332,9 +332,9 @@ async def test_a_stream_that_cannot_be_read(
 
     assert end_of(events).ending.kind == "completed"
     assert [body.get("stream") for body in bodies] == [True, None]
-    [told] = [event for event in events if isinstance(event, Status)]
-    assert told.trial is not None
-    assert not told.trial.is_named
+    [notice] = [event for event in events if isinstance(event, Status)]
+    assert notice.trial is not None
+    assert not notice.trial.is_named
 
 
 @pytest.mark.parametrize(

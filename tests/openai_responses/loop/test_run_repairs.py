@@ -28,9 +28,9 @@ TWICE = limits(retries=1)
 OK = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Hello"))))
 
 
-def user(said: str) -> Item:
+def user(text: str) -> Item:
     """Return a message of a person."""
-    part = {"type": "input_text", "text": said}
+    part = {"type": "input_text", "text": text}
     return {"type": "message", "role": "user", "content": [part]}
 
 
@@ -43,11 +43,11 @@ ANSWER: Item = {
 }
 
 
-def asking(said: str = "Hi", **fields: Any) -> ResponsesRequest:
+def asking(text: str = "Hi", **fields: Any) -> ResponsesRequest:
     """Return a request with everything that can be refused."""
     asked: dict[str, Any] = {
         "model": "gpt-5.6-sol",
-        "input": [user(said)],
+        "input": [user(text)],
         "reasoning": {"effort": "medium", "summary": "auto"},
         "include": ["reasoning.encrypted_content"],
     }
@@ -109,7 +109,7 @@ async def test_reasoning_of_another_organization(
     events = await report(connections, simulated(sim), request, TWICE)
     assert repairs_of(events) == ["LeaveOutReasoning"]
     assert log_of(events)[-1] == "run completed"
-    assert [one.status for one in sim.requests] == [200, 400, 200]
+    assert [sent.status for sent in sim.requests] == [200, 400, 200]
     assert sim.requests[-1].body["input"] == [USER, answer, USER]
 
 
@@ -129,7 +129,7 @@ async def test_refused_effort_becomes_the_nearest_allowed(
     events = await report(connections, simulated(sim), request, TWICE)
     assert repairs_of(events) == ["reasoning.effort"]
     assert log_of(events)[-1] == "run completed"
-    assert [one.body["reasoning"] for one in sim.requests] == [
+    assert [sent.body["reasoning"] for sent in sim.requests] == [
         {"effort": asked},
         {"effort": nearest},
     ]
@@ -207,7 +207,7 @@ async def test_repair_before_a_retry(
     events = await report(connections, simulated(unverified), request, TWICE)
     assert repairs_of(events) == ["reasoning.summary", ""]
     assert log_of(events)[-1] == "run completed"
-    assert [one.status for one in unverified.requests] == [400, 503, 200]
+    assert [sent.status for sent in unverified.requests] == [400, 503, 200]
     assert unverified.requests[1].body == unverified.requests[2].body
 
 
@@ -254,10 +254,10 @@ async def test_repairs_of_one_response_hold_for_the_next(
     answer = in_turn(refusing(**REFUSALS["reasoning.summary"]), call, OK)
     request = EVERYTHING.model_copy(update={"tools": [TOOL]})
     async with Upstream(answer) as upstream:
-        told = run(
+        stream = run(
             request, upstream.endpoint, connections, limits(), Toolset(MemoryTools())
         )
-        events = [event async for event in told]
+        events = [event async for event in stream]
         sent = [body["reasoning"] for body in upstream.bodies]
     assert sent[1:] == [{"effort": "medium"}] * 2
     assert log_of(events)[-1] == "run completed"

@@ -76,7 +76,7 @@ async def test_trouble_that_passes(
     assert log_of(events)[0] == f"noted: {trouble} {SOON}"
     assert log_of(events)[-1] == "run completed"
     assert notes_of(events[1:]) == []
-    assert [one.status for one in sim.requests] == [status, 200]
+    assert [sent.status for sent in sim.requests] == [status, 200]
     assert sim.requests[0].body == sim.requests[1].body
 
 
@@ -247,18 +247,18 @@ async def test_retry_note_states_the_seconds(connections: Connections) -> None:
 
 async def test_cancelled_while_waiting(connections: Connections) -> None:
     """A stop ends the wait within a second, and nothing is sent any more."""
-    told: list[RunEvent] = []
+    reported: list[RunEvent] = []
 
     async def watch(endpoint: Endpoint) -> None:
         async with aclosing(run(asking(), endpoint, connections, TWICE)) as events:
             async for event in events:
-                told.append(event)
+                reported.append(event)
 
     answer = replying("", 429, headers={"Retry-After": "20"})
     async with Upstream(answer) as upstream:
         before = asyncio.all_tasks()
         task = asyncio.create_task(watch(upstream.endpoint))
-        await until(lambda: bool(told))
+        await until(lambda: bool(reported))
         await asyncio.sleep(0)  # so that it is in its wait
         task.cancel()
         async with asyncio.timeout(60):
@@ -267,7 +267,7 @@ async def test_cancelled_while_waiting(connections: Connections) -> None:
         assert len(upstream.requests) == 1
         await connections.close()
         await until(lambda: asyncio.all_tasks() <= before)
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 async def test_server_that_is_being_started(connections: Connections) -> None:
@@ -323,10 +323,10 @@ FAILURES: dict[str, wire.Events] = {
 
 
 async def after(
-    connections: Connections, said: wire.Events, end: str, within: Limits = TWICE
+    connections: Connections, opening: wire.Events, end: str, within: Limits = TWICE
 ) -> tuple[list[RunEvent], int]:
     """Return what is reported if the first answer ends so, and how often it is asked."""
-    beginning = wire.on_the_wire(*said, *FAILURES.get(end, []))
+    beginning = wire.on_the_wire(*opening, *FAILURES.get(end, []))
     fail = {"break": breaking, "stall": stalling}.get(end, streaming)
     async with Upstream(in_turn(fail(beginning), OK)) as upstream:
         events = await report(connections, upstream.endpoint, within=within)
@@ -334,23 +334,23 @@ async def after(
 
 
 @pytest.mark.parametrize(
-    ("said", "end"),
+    ("opening", "end"),
     [
-        *((said, "failed") for said in NOTHING_TO_SEE),
+        *((opening, "failed") for opening in NOTHING_TO_SEE),
         *(("created", end) for end in ("break", "end", "stall", "error")),
     ],
 )
 async def test_answer_that_fails_before_anything_was_shown(
-    connections: Connections, said: str, end: str
+    connections: Connections, opening: str, end: str
 ) -> None:
     """It is asked again; of the attempt that failed nothing is left but a thought."""
     within = limits(retries=1, first_event=0.25, idle=0.25)
-    events, asked = await after(connections, NOTHING_TO_SEE[said], end, within)
+    events, asked = await after(connections, NOTHING_TO_SEE[opening], end, within)
     assert asked == 2
     assert notes_of(events) == [f"{REPORTED if end in FAILURES else SILENT} {SOON}"]
     kept = [event for event in events if not notes_of([event])]
     thought = ["0 started reasoning", "0 ended reasoning"]
-    begun = thought if said.startswith("a thought") else []
+    begun = thought if opening.startswith("a thought") else []
     plain = await report_of(connections, OK, TWICE)
     assert log_of(kept) == begun + log_of(plain)
     assert end_of(events).output == end_of(plain).output
@@ -362,9 +362,9 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
 ) -> None:
     """The page would show for ever that the model thinks."""
     failed = streaming(wire.on_the_wire(wire.created(), *FAILURES["failed"]))
-    said = [wire.created(), wire.added(wire.reasoning_item()), *FAILURES["failed"]]
+    opening = [wire.created(), wire.added(wire.reasoning_item()), *FAILURES["failed"]]
     async with Upstream(
-        in_turn(streaming(wire.on_the_wire(*said)), failed)
+        in_turn(streaming(wire.on_the_wire(*opening)), failed)
     ) as upstream:
         events = await report(connections, upstream.endpoint, within=limits(retries=1))
     kept = [event for event in events if not notes_of([event])]
@@ -377,9 +377,9 @@ async def test_answer_that_fails_after_words_were_shown(
     connections: Connections, end: str
 ) -> None:
     """People have read them: it is not asked again, and what arrived is kept."""
-    said = [wire.created(), *wire.message("Hello")[:3]]
+    opening = [wire.created(), *wire.message("Hello")[:3]]
     events, asked = await after(
-        connections, said, end, limits(retries=1, first_event=0.25, idle=0.25)
+        connections, opening, end, limits(retries=1, first_event=0.25, idle=0.25)
     )
     assert asked == 1
     assert notes_of(events) == []
@@ -417,8 +417,8 @@ async def test_simulator_that_fails_after_an_event(
 
 async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> None:
     """It was billed, though nothing of it is shown."""
-    said = [wire.created(), wire.ended("failed", error={"code": "server_error"})]
-    events, _ = await after(connections, said, "end")
+    opening = [wire.created(), wire.ended("failed", error={"code": "server_error"})]
+    events, _ = await after(connections, opening, "end")
     plain = end_of(await report_of(connections, OK, TWICE)).usage
     usage = end_of(events).usage
     assert usage

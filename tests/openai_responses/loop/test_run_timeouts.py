@@ -46,9 +46,9 @@ def ticking(piece: bytes, times: int | None = None, before: bytes = BEGUN) -> An
     async def answer(request: web.Request) -> web.StreamResponse:
         stream = await started(request)
         await stream.write(before)
-        async for one in pieces():
+        async for chunk in pieces():
             await asyncio.sleep(TICK)
-            await stream.write(one)
+            await stream.write(chunk)
         await stream.write(END)
         return stream
 

@@ -52,10 +52,10 @@ NOTE = {"type": "custom", "name": "take_note"}
 SEALED = ["reasoning.encrypted_content"]
 
 
-def offering(said: str, *tools: Item, **more: Any) -> ResponsesRequest:
+def offering(text: str, *tools: Item, **more: Any) -> ResponsesRequest:
     """A request with tools, which asks for its reasoning."""
     update = {"tools": [*(tools or (FUNCTION,))], "include": SEALED, **more}
-    return asking(said).model_copy(update=update)
+    return asking(text).model_copy(update=update)
 
 
 async def events_of(
@@ -67,12 +67,12 @@ async def events_of(
 ) -> list[RunEvent]:
     """All that a run reports; what it tells of its output holds."""
     events = run(request, simulated(sim), connections, within or limits(), toolset)
-    told = [event async for event in events]
-    output = end_of(told).output
-    for event in told:
+    reported = [event async for event in events]
+    output = end_of(reported).output
+    for event in reported:
         if isinstance(event, ItemDone | ToolOutput):
             assert output[event.output_index] == event.item
-    return told
+    return reported
 
 
 def answers(events: list[RunEvent]) -> list[ToolOutput]:
@@ -85,9 +85,9 @@ def outputs(events: list[RunEvent]) -> list[Any]:
     return [event.item["output"] for event in answers(events)]
 
 
-def received(sim: Simulator, place: int) -> list[Item]:
+def received(sim: Simulator, index: int) -> list[Item]:
     """What the model said in one of the answers."""
-    response = sim.requests[place].response
+    response = sim.requests[index].response
     assert response is not None
     return list(response["output"])
 
@@ -95,8 +95,8 @@ def received(sim: Simulator, place: int) -> list[Item]:
 def assert_prefixes(sim: Simulator, *, with_reasoning: bool = True) -> None:
     """Each request begins with the one before and what came of it; only that grows."""
     bodies = [request.body for request in sim.requests]
-    for place, (before, after) in enumerate(pairwise(bodies)):
-        back = replay_output(received(sim, place), with_reasoning=with_reasoning)
+    for index, (before, after) in enumerate(pairwise(bodies)):
+        back = replay_output(received(sim, index), with_reasoning=with_reasoning)
         expected = [*before["input"], *back]
         assert after["input"][: len(expected)] == expected
         rest = after["input"][len(expected) :]
@@ -128,12 +128,12 @@ async def test_call_is_answered_and_the_answer_goes_on(
 
     assert tools.called == [("get_weather", {"city": "Zürich"})]
     assert answer_text(events) == "I called `get_weather`. It said: Rain in Zürich."
-    told = [line for line in log_of(events) if not line.split()[1].endswith(":")]
-    assert [line for line in told if "summary" not in line and "text" not in line] == [
+    lines = [line for line in log_of(events) if not line.split()[1].endswith(":")]
+    assert [line for line in lines if "summary" not in line and "text" not in line] == [
         "0 started reasoning",
         "0 ended reasoning",
         "1 started function_call",
-        *[line for line in told if line.startswith("1 arguments")],
+        *[line for line in lines if line.startswith("1 arguments")],
         "1 ended function_call",
         "turn completed",
         "3 started reasoning",
@@ -223,14 +223,14 @@ async def test_parallel_calls_run_at_once_and_are_sent_in_their_order(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "told"),
+    ("scenario", "message"),
     [
         ("bad-arguments", "get_weather was not called: "),
         ("unknown-tool", "There is no tool named no_such_tool. Use one that is "),
     ],
 )
 async def test_call_that_cannot_be_made_is_told_to_the_model(
-    connections: Connections, sim: Simulator, scenario: str, told: str
+    connections: Connections, sim: Simulator, scenario: str, message: str
 ) -> None:
     """It goes on from there."""
     tools = MemoryTools()
@@ -242,9 +242,9 @@ async def test_call_that_cannot_be_made_is_told_to_the_model(
     assert tools.called == []
     [answered] = answers(events)
     assert answered.failed
-    assert answered.item["output"].startswith(f"Error: {told}")
+    assert answered.item["output"].startswith(f"Error: {message}")
     assert end_of(events).ending.kind == "completed"
-    assert f"Error: {told}" in answer_text(events)
+    assert f"Error: {message}" in answer_text(events)
 
 
 async def test_custom_tool_is_run_and_answered(
@@ -335,7 +335,7 @@ async def test_calls_are_counted_over_the_run(
 
     assert len(tools.called) == ran
     refused = [answer for answer in answers(events) if answer.failed]
-    assert all("limit of tool calls" in one.item["output"] for one in refused)
+    assert all("limit of tool calls" in answer.item["output"] for answer in refused)
     if most == 1:
         assert [answer.failed for answer in answers(events)] == [False, True]
     last = sim.requests[-1].body.get("tool_choice")
@@ -359,7 +359,7 @@ async def test_tool_that_has_to_be_called_is_called_once(
 
     await events_of(connections, sim, request, Toolset(MemoryTools()))
 
-    choices = [one.body.get("tool_choice") for one in sim.requests]
+    choices = [sent.body.get("tool_choice") for sent in sim.requests]
     assert choices == [choice, None, None]
 
 
@@ -376,7 +376,7 @@ async def test_tools_that_were_not_allowed_stay_so(
 
     await events_of(connections, sim, request, Toolset(MemoryTools()))
 
-    choices = [one.body.get("tool_choice") for one in sim.requests]
+    choices = [sent.body.get("tool_choice") for sent in sim.requests]
     assert choices == [allowed, {**allowed, "mode": "auto"}]
 
 
@@ -630,7 +630,7 @@ FAULTS = ("", ",cut=8", ",cut=14", ",drop=12", ",status=500", ",stall=10")
 class Story:
     """What happens to a run: its scenario, its tools, its people, its limits."""
 
-    said: str
+    prompt: str
     doing: str
     rule: Approval
     yes: bool | None
@@ -678,14 +678,14 @@ async def test_every_call_is_answered_on_every_path_out(story: Story) -> None:
     connections = Connections()
     tools = MemoryTools(get_weather=DOINGS[story.doing], take_note=weather)
     tools.schemas["take_note"] = {"type": "object", "properties": {"input": {}}}
-    request = offering(story.said, FUNCTION, NOTE)
+    request = offering(story.prompt, FUNCTION, NOTE)
     async with Simulator() as sim:
         within = limits(idle=0.1, first_event=20.0)
-        told = run(request, simulated(sim), connections, within, story.toolset(tools))
-        async with aclosing(told):
-            events = [event async for _, event in until_stopped(told, story)]
+        stream = run(request, simulated(sim), connections, within, story.toolset(tools))
+        async with aclosing(stream):
+            events = [event async for _, event in until_stopped(stream, story)]
         await until(lambda: not tool_tasks())
-        refused = [one for one in sim.requests if one.status not in (200, 500)]
+        refused = [sent for sent in sim.requests if sent.status not in (200, 500)]
         assert refused == []
         await assert_goes_on(connections, sim, request, events)
     await connections.close()
@@ -716,9 +716,9 @@ async def assert_goes_on(
     events: list[RunEvent],
 ) -> None:
     """The next turn, built from what was told of this one, is accepted."""
-    told = [e.item for e in events if isinstance(e, ItemDone | ToolOutput)]
+    output = [e.item for e in events if isinstance(e, ItemDone | ToolOutput)]
     asked = {"role": "user", "content": "sim:chat go on"}
-    items = [*request.input, *replay_output(told, with_reasoning=True)]
+    items = [*request.input, *replay_output(output, with_reasoning=True)]
     after = request.model_copy(update={"input": [*drop_orphans(items), asked]})
 
     ended = end_of(

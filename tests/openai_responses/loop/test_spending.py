@@ -101,8 +101,8 @@ CASES = {
 def test_at_a_limit_the_model_answers_without_tools(case: str) -> None:
     """It reads why, its tools stay in the request, and the run is completed."""
     budget, outputs, may_call = CASES[case]
-    asks = [[call(str(number))] for number in range(len(may_call) - 1)]
-    spender = Spender(budget, *asks, [SAID])
+    rounds = [[call(str(number))] for number in range(len(may_call) - 1)]
+    spender = Spender(budget, *rounds, [SAID])
 
     ended = spender.run()
 

@@ -143,7 +143,7 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (calling("teleport"), "There is no tool named teleport. Use one that is "),
         (calling(""), "There is no tool named ."),
@@ -158,7 +158,7 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
     ],
     ids=["unknown", "nameless", "no JSON", "no object", "missing", "kind", "nothing"],
 )
-def test_call_that_cannot_be_made(call: Item, told: str) -> None:
+def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     """An error output that says what is wrong, and no guess."""
     tools = MemoryTools(nowhere=weather)
     tools.stand_ins = {"nowhere": None}
@@ -167,7 +167,7 @@ def test_call_that_cannot_be_made(call: Item, told: str) -> None:
 
     assert result.failed
     assert str(result.output).startswith("Error: ")
-    assert told in str(result.output)
+    assert message in str(result.output)
     assert tools.called == []
 
 
@@ -243,7 +243,7 @@ def test_batch_that_is_stopped_keeps_what_ended() -> None:
 
     results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
-    assert [one.failed for one in results] == [True, False, True, False]
+    assert [result.failed for result in results] == [True, False, True, False]
     assert tools.left == ["endless", "endless"]
 
 
@@ -333,7 +333,7 @@ def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
     asked = [f"asked about call_{n}" for n in (0, 2, 4)]
     assert sorted(log[:3]) == ["1", "3", asked[0]]
     assert log[3:] == ["0", asked[1], asked[2], "4"]
-    assert [one.output for one in results if not one.failed] == ["0", "1", "3", "4"]
+    assert [done.output for done in results if not done.failed] == ["0", "1", "3", "4"]
     assert "did not approve" in str(results[2].output)
 
 
@@ -361,7 +361,7 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
 
     results = run_skipping(answers_of(calls, Toolset(tools, approver, limits)))
 
-    assert [one.failed for one in results] == [False, False, True]
+    assert [result.failed for result in results] == [False, False, True]
     assert "the tools took over 600 s" in str(results[2].output)
     assert ended == [900, 1_500]
 
@@ -382,12 +382,12 @@ def test_question_to_a_person_has_no_limit_and_takes_no_place(
 
     tools = MemoryTools(ask_user=ask_user, slow=slow)
     tools.peoples = {"ask_user"}
-    names = ["ask_user" if place in places else "slow" for place in range(8)]
+    names = ["ask_user" if index in places else "slow" for index in range(8)]
 
     results = answered([calling(name, n) for n, name in enumerate(names)], tools)
 
     expected = {"ask_user": "yes", "slow": "done"}
-    assert [one.output for one in results] == [expected[name] for name in names]
+    assert [result.output for result in results] == [expected[name] for name in names]
 
 
 # ---------------------------------------------------------------- side by side
@@ -405,7 +405,7 @@ def test_calls_run_side_by_side_within_the_bound() -> None:
     results, most = run_skipping(check())
 
     assert most == LIMITS.at_once
-    assert [one.output for one in results] == [str(n) for n in range(9)]
+    assert [result.output for result in results] == [str(n) for n in range(9)]
 
 
 def test_outputs_keep_the_order_of_calls_that_end_the_other_way_round() -> None:
@@ -426,7 +426,7 @@ def test_outputs_keep_the_order_of_calls_that_end_the_other_way_round() -> None:
     results = answered(calls, MemoryTools(slow=slow))
 
     assert ended == ["c", "b", "a"]
-    assert [one.output for one in results] == ["a", "b", "c"]
+    assert [result.output for result in results] == ["a", "b", "c"]
 
 
 # ---------------------------------------------------------------- leaving
@@ -540,10 +540,10 @@ def test_every_call_of_every_batch_is_answered_once(
 
     assert len(results) == len(calls)
     assert CANARY not in repr(results)
-    for (name, text), one in zip(batch, results, strict=True):
+    for (name, text), result in zip(batch, results, strict=True):
         good = name == "get_weather" and text == '{"city": "Bern"}'
-        assert one == RAIN or not good or "was stopped" in str(one.output)
-        assert good or name == "stubborn" or one.failed
+        assert result == RAIN or not good or "was stopped" in str(result.output)
+        assert good or name == "stubborn" or result.failed
 
 
 # ---------------------------------------------------------------- long outputs

@@ -55,21 +55,21 @@ def test_models_are_sorted_by_id() -> None:
 @pytest.mark.parametrize("model", sorted(FACTS["models"]))
 def test_facts_are_those_of_the_sources(model: str) -> None:
     """What a model resolves to is what models.json says, absent facts included."""
-    said = said_of(model)
+    stated = said_of(model)
     facts = resolve_model(model).facts
     prices = facts.prices._asdict() if facts.prices else {}
-    found = {
+    resolved = {
         name: getattr(facts, name)
         for name in facts._fields
         if name not in ("id", "efforts", "lacks", "prices", "known_family")
     }
     traits = dict.fromkeys(LATER_TRAITS, False)
-    assert found == {name: said.get(name, traits.get(name)) for name in found}
-    assert list(facts.efforts) == said.get("efforts", [])
-    assert list(facts.lacks) == said.get("lacks", [])
-    told = {**(said.get("prices") or {}), **said.get("tiers", {})}
-    assert prices == {name: told.get(name) for name in prices}
-    assert told.keys() <= prices.keys()
+    assert resolved == {name: stated.get(name, traits.get(name)) for name in resolved}
+    assert list(facts.efforts) == stated.get("efforts", [])
+    assert list(facts.lacks) == stated.get("lacks", [])
+    stated_prices = {**(stated.get("prices") or {}), **stated.get("tiers", {})}
+    assert prices == {name: stated_prices.get(name) for name in prices}
+    assert stated_prices.keys() <= prices.keys()
     assert facts.known_family
 
 
@@ -82,7 +82,7 @@ def test_catalog_has_the_models_of_its_sources() -> None:
 def test_every_source_is_dated() -> None:
     """Each fact stands under a source, and each source has a title and a day."""
     models = (*FACTS["models"].values(), *FACTS["retired"].values())
-    used = {source for said in models for source in said}
+    used = {source for facts in models for source in facts}
     for names in (FACTS["aliases"], FACTS["served_as"]):
         used |= {entry["source"] for entry in names.values()}
     assert used == FACTS["sources"].keys()
@@ -180,13 +180,15 @@ def test_names_lead_to_lasting_models(names: dict[str, str]) -> None:
 
 def test_fact_with_two_sources_is_refused() -> None:
     """Two sources for one fact would hide which of them counts."""
-    said = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
+    facts = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
     with pytest.raises(ValueError, match="gpt-5: phase is stated again by anot"):
-        merge_facts("gpt-5", said)
+        merge_facts("gpt-5", facts)
 
 
-@pytest.mark.parametrize("said", [{"sdk": {"color": "red"}}, {}])
-def test_misspelt_or_forgotten_fact_is_refused(said: dict[str, dict[str, Any]]) -> None:
+@pytest.mark.parametrize("facts", [{"sdk": {"color": "red"}}, {}])
+def test_misspelt_or_forgotten_fact_is_refused(
+    facts: dict[str, dict[str, Any]],
+) -> None:
     """A misspelt fact and a forgotten one are both refused."""
     with pytest.raises(ValueError, match="gpt-9: unknown or missing facts"):
-        merge_facts("gpt-9", said)
+        merge_facts("gpt-9", facts)

@@ -23,7 +23,7 @@ def ending(shutdown: str | None, successor: str | None = None) -> ResolvedModel:
 
 
 @pytest.mark.parametrize(
-    ("today", "said"),
+    ("today", "notice"),
     [
         (date(2026, 11, 10), ""),
         (date(2026, 11, 11), "GPT-5 is switched off on 2026-12-11."),
@@ -32,9 +32,9 @@ def ending(shutdown: str | None, successor: str | None = None) -> ResolvedModel:
         (date(2030, 1, 1), "GPT-5 was switched off on 2026-12-11."),
     ],
 )
-def test_the_last_thirty_days_and_afterwards(today: date, said: str) -> None:
+def test_the_last_thirty_days_and_afterwards(today: date, notice: str) -> None:
     """Early enough to change a preset, not for months."""
-    assert retirement_notice(ending(LAST.isoformat()), today) == said
+    assert retirement_notice(ending(LAST.isoformat()), today) == notice
 
 
 def test_the_successor_is_named() -> None:

@@ -175,8 +175,8 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
 def test_unknown_ids_get_the_traits_of_their_version(name: str, expected: str) -> None:
     """What holds from a version on holds for a newer one; pro mode is never assumed."""
     facts = resolve_model(name).facts
-    found = [trait for trait in LATER_TRAITS[:5] if getattr(facts, trait)]
-    assert found == expected.split()
+    names = [trait for trait in LATER_TRAITS[:5] if getattr(facts, trait)]
+    assert names == expected.split()
 
 
 @pytest.mark.parametrize(

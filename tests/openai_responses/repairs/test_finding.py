@@ -274,11 +274,11 @@ def test_refused_guard_parameter_is_not_repaired(name: str) -> None:
         "moderation": {"model": "m"},
         "prompt_cache_retention": "in_memory",
     }
-    told = f"Unknown parameter: '{name}'."
+    text = f"Unknown parameter: '{name}'."
     for error in (
-        ApiError("unknown_parameter", None, name, told),
-        ApiError("invalid_value", None, name, told),
-        words(told),
+        ApiError("unknown_parameter", None, name, text),
+        ApiError("invalid_value", None, name, text),
+        words(text),
     ):
         assert repair_of(error, input=[USER], **guards) is None
 
@@ -311,7 +311,7 @@ def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
         ApiError(),
         ApiError("unsupported_parameter", param="temperature"),
         UNREACHED,
-        *(ApiError("unknown_parameter", param=place) for place in NOT_REPAIRED),
+        *(ApiError("unknown_parameter", param=param) for param in NOT_REPAIRED),
     ],
 )
 def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:

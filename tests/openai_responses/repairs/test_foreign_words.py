@@ -67,8 +67,8 @@ def message(role: str, *parts: Json) -> Json:
     return {"type": "message", "role": role, "content": list(parts)}
 
 
-def build_body(word: str, place: str) -> Json:
-    """Return a request into which a user wrote `word` at a `place`."""
+def build_body(word: str, location: str) -> Json:
+    """Return a request into which a user wrote `word` at a `location`."""
     picture = {"type": "input_image", "image_url": "https://x.example", "detail": "low"}
     text = {"type": "input_text", "text": "Hi"}
     function: Json = copy.deepcopy(LOOK)
@@ -80,7 +80,7 @@ def build_body(word: str, place: str) -> Json:
         "arguments": "{}",
     }
     body = {**COMFORT, **GUARDS}
-    match place:
+    match location:
         case "text":
             text["text"] = f"See {word} and more"
         case "address":
@@ -172,9 +172,9 @@ TEMPLATES = (
 )
 
 
-def shown_form(word: str, place: str) -> str:
+def shown_form(word: str, location: str) -> str:
     """Return the text that a server shows of what stands at a place."""
-    return f"https://x.example/{word}" if place.endswith("address") else word
+    return f"https://x.example/{word}" if location.endswith("address") else word
 
 
 def refusals_of(words: str) -> Iterator[ApiError]:
@@ -225,14 +225,14 @@ def cut(text: str, begin: int, end: int) -> str:
 @settings(max_examples=40)
 @given(
     word=st.tuples(st.sampled_from(sorted(WRITTEN)), st.sampled_from(PATHS)),
-    place=st.sampled_from(PLACES),
+    location=st.sampled_from(PLACES),
     quoted=st.sampled_from(sorted(QUOTED)),
     template=st.sampled_from(TEMPLATES),
     lost=st.tuples(st.integers(0, 40), st.integers(0, 40)),
 )
 def test_quoted_user_text_repairs_no_guard_and_no_other_user(
     word: tuple[str, str],
-    place: str,
+    location: str,
     quoted: str,
     template: str,
     lost: tuple[int, int],
@@ -240,8 +240,8 @@ def test_quoted_user_text_repairs_no_guard_and_no_other_user(
     """Whole, cut off at either end, escaped, in a gateway's words."""
     form, path = word
     text = WRITTEN[form](path)
-    sent = sent_request(build_body(text, place), ())
-    shown = shown_form(text, place)
+    sent = sent_request(build_body(text, location), ())
+    shown = shown_form(text, location)
     for piece in (shown, cut(shown, lost[0], 0), cut(shown, 0, lost[1])):
         words = template.format(QUOTED[quoted](piece))
         for error in refusals_of(words):
@@ -253,9 +253,9 @@ def test_servers_own_words_are_believed_beside_foreign_ones() -> None:
     """A user who writes about one place hides another one of nobody."""
     sent = sent_request(build_body("tools[0].allowed_tools", "text"), ())
     words = "Invalid 'input[1].arguments': see 'tools[0].allowed_tools'."
-    place = Refusal(ApiError(message=words), sent).place
-    assert place is not None
-    assert (place.list_name, place.number) == ("input", 1)
+    location = Refusal(ApiError(message=words), sent).place
+    assert location is not None
+    assert (location.list_name, location.number) == ("input", 1)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_keys_of_one_organization_read_each_others(
 
 def test_origin_contains_no_part_of_the_key() -> None:
     """It is stored in the chat."""
-    told = str(origin_at("gpt-5.2", ONE_KEY).wire())
+    stored = str(origin_at("gpt-5.2", ONE_KEY).wire())
 
-    assert "canary" not in told
-    assert "77c1" not in told
+    assert "canary" not in stored
+    assert "77c1" not in stored

@@ -66,7 +66,7 @@ def test_a_call_and_its_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "name", "told"),
+    ("label", "name", "prefix"),
     [
         ("clocks", "now", "clocks_now"),
         ("clocks", "zones.list", "clocks_zones_list_"),
@@ -74,12 +74,12 @@ def test_a_call_and_its_output() -> None:
     ],
 )
 def test_remote_name_is_stable_and_at_most_64_characters(
-    label: str, name: str, told: str
+    label: str, name: str, prefix: str
 ) -> None:
     """At most 64 plain characters, the same every time."""
     item = {"server_label": label, "name": name}
 
-    assert remote_name(item).startswith(told)
+    assert remote_name(item).startswith(prefix)
     assert len(remote_name(item)) <= 64
     assert remote_name(item) == remote_name(dict(item))
 

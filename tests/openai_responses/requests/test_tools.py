@@ -153,16 +153,16 @@ def test_api_takes_every_tool_of_the_corpus(strict: bool) -> None:
 
 def test_last_tool_of_a_name_counts_at_the_place_of_the_first() -> None:
     """The last of its name, label or type counts, at the place of the first."""
-    one: Item = {"type": "function", "name": "f", "strict": True}
-    two: Item = {"type": "custom", "name": "f"}
+    function: Item = {"type": "function", "name": "f", "strict": True}
+    custom: Item = {"type": "custom", "name": "f"}
     search: Item = {"type": "web_search"}
     better: Item = {"type": "web_search", "search_context_size": "high"}
     files: Item = {"type": "mcp", "server_label": "files"}
     mails: Item = {"type": "mcp", "server_label": "mails"}
 
-    merged = merge_tools([one, search], [files, mails], [better, two])
+    merged = merge_tools([function, search], [files, mails], [better, custom])
 
-    assert merged == [two, better, files, mails]
+    assert merged == [custom, better, files, mails]
     assert merge_tools() == []
 
 

@@ -262,8 +262,8 @@ async def test_any_header_gives_a_bounded_wait(
     connections = Connections()
     refused = await refusal(connections, replying("", status, headers=headers))
     await connections.close()
-    found = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
-    assert found is None or 0 <= found <= 60
+    wait = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
+    assert wait is None or 0 <= wait <= 60
 
 
 async def test_refused_connection_names_the_server(connections: Connections) -> None:
@@ -388,18 +388,18 @@ async def test_error_with_status_200(connections: Connections) -> None:
 
 async def test_stream_that_breaks_off(connections: Connections) -> None:
     """What came before is there, then the break is told."""
-    heard = b""
+    received = b""
 
     async def listen(endpoint: Endpoint) -> None:
-        nonlocal heard
+        nonlocal received
         async with post(connections, endpoint) as answer:
             while chunk := await answer.read_any():
-                heard += chunk
+                received += chunk
 
     async with Upstream(breaking(b"data: 1\n\n")) as upstream:
         with pytest.raises(ConnectionFailed, match="broke"):
             await listen(upstream.endpoint)
-    assert heard == b"data: 1\n\n"
+    assert received == b"data: 1\n\n"
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ async def test_nothing_compressed_is_asked_for(connections: Connections) -> None
         await container_file(
             upstream.endpoint, connections, ("c", "f"), 99, Deadlines(Timeouts())
         )
-    told = [request.headers["Accept-Encoding"] for request in upstream.requests]
-    assert told == ["identity", "identity"]
+    encodings = [request.headers["Accept-Encoding"] for request in upstream.requests]
+    assert encodings == ["identity", "identity"]
 
 
 @pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
@@ -115,10 +115,10 @@ async def test_endless_list_of_models(connections: Connections) -> None:
 # ----------------------------------------------------------------- redirections
 
 
-def moved(place: str, status: int) -> Answerer:
+def moved(location: str, status: int) -> Answerer:
     """Send every request on."""
     error = json.dumps({"error": {"code": "server_error", "message": "Moved."}})
-    return replying(error, status, headers={"Location": place})
+    return replying(error, status, headers={"Location": location})
 
 
 @pytest.mark.parametrize("status", [300, 302, 304, 307, 308])

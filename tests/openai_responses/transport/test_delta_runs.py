@@ -247,8 +247,8 @@ def without_repeated_unknown(
     """Return the events, with unknown ones in a row as one: they say the same."""
     return [
         row
-        for place, row in enumerate(events)
-        if row is not None or place == 0 or events[place - 1] is not None
+        for index, row in enumerate(events)
+        if row is not None or index == 0 or events[index - 1] is not None
     ]
 
 

@@ -90,11 +90,11 @@ async def test_reason_is_told_without_secrets(credential: Credential) -> None:
     credential.failure = "No identity.\nclient_secret=abcdef123456 was refused"
     tokens = EntraTokens()
 
-    with pytest.raises(InvalidRequest, match="gave this server no token") as told:
+    with pytest.raises(InvalidRequest, match="gave this server no token") as raised:
         await tokens.token(SCOPE)
     credential.failure = ""
 
-    assert "abcdef123456" not in str(told.value)
+    assert "abcdef123456" not in str(raised.value)
     assert await tokens.token(SCOPE) == "token-1"
 
 

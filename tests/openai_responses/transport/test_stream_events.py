@@ -40,7 +40,7 @@ def type_names_of_the_sdk() -> set[str]:
     """Return the types of all events that the openai package knows."""
     union, *_ = get_args(ResponseStreamEvent)
     names = [get_args(m.model_fields["type"].annotation) for m in get_args(union)]
-    return {name for found in names for name in found}
+    return {name for literals in names for name in literals}
 
 
 def test_all_types_are_known() -> None:
@@ -91,11 +91,11 @@ def test_text_grows_by_deltas_and_ends_whole(
     name: str, part: str | None, field: str, kind: str
 ) -> None:
     """Calls have one text, the others one for each part; its end has a field."""
-    place = {"output_index": 3, part: 2} if part else {"output_index": 3}
+    position = {"output_index": 3, part: 2} if part else {"output_index": 3}
     number = 2 if part else 0
 
-    delta = typed(type=f"response.{name}.delta", delta="é", extra=1, **place)
-    done = typed(**{"type": f"response.{name}.done", field: "all", **place})
+    delta = typed(type=f"response.{name}.delta", delta="é", extra=1, **position)
+    done = typed(**{"type": f"response.{name}.done", field: "all", **position})
 
     assert delta == TextDelta(3, kind, number, "é")
     assert done == TextDone(3, kind, number, "all")
@@ -133,10 +133,10 @@ def test_annotation_has_the_place_of_its_text() -> None:
     """Its place is that of the text it is about; the type allows it to be null."""
     name = "response.output_text.annotation.added"
     note = {"type": "url_citation", "url": "https://a.example"}
-    place = {"output_index": 2, "content_index": 1}
+    position = {"output_index": 2, "content_index": 1}
 
-    assert typed(type=name, **place, annotation=note) == AnnotationAdded(2, note)
-    assert typed(type=name, **place, annotation=None) is None
+    assert typed(type=name, **position, annotation=note) == AnnotationAdded(2, note)
+    assert typed(type=name, **position, annotation=None) is None
 
 
 def test_partial_picture_has_its_format() -> None:

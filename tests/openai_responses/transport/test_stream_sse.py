@@ -25,7 +25,7 @@ def event(data: str, name: str = "") -> ServerSentEvent:
 
 def bytewise(text: bytes) -> list[bytes]:
     """Return the chunks of the worst network."""
-    return [text[place : place + 1] for place in range(len(text))]
+    return [text[offset : offset + 1] for offset in range(len(text))]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

@@ -107,11 +107,11 @@ async def test_appended_settings_keep_cache_and_reasoning(
 ) -> None:
     """The same change at request level costs both, from 6.2 on."""
     first = await client.ask([LONG], model=model, reasoning={"effort": "low"})
-    said = [LONG, *bare(first.body["output"])]
+    items = [LONG, *bare(first.body["output"])]
     kept = await client.ask(
-        [*said, update("high"), MORE], model=model, reasoning={"effort": "low"}
+        [*items, update("high"), MORE], model=model, reasoning={"effort": "low"}
     )
-    lost = await client.ask([*said, MORE], model=model, reasoning={"effort": "high"})
+    lost = await client.ask([*items, MORE], model=model, reasoning={"effort": "high"})
 
     known = kept.body["usage"]["input_tokens_details"]["cached_tokens"]
     assert known > 0.9 * first.body["usage"]["input_tokens"]
@@ -200,7 +200,7 @@ async def test_an_older_model_names_the_namespace_of_an_added_tool(
     *before, call = bare(reply.body["output"])
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
     await client.ask([*items, *before, call, output], model="gpt-5.4")
-    without = {key: one for key, one in call.items() if key != "namespace"}
+    without = {key: value for key, value in call.items() if key != "namespace"}
     error = await client.refused(
         input=[*items, *before, without, output], model="gpt-5.4"
     )
@@ -239,8 +239,8 @@ async def test_pro_mode_thinks_twice_as_long(client: Client) -> None:
     newest = await client.refused(model=LAST, reasoning={"mode": "pro"})
     older = await client.refused(model="gpt-5.5", reasoning={"mode": "pro"})
 
-    def thoughts(heard: Any) -> int:
-        details = heard.body["usage"]["output_tokens_details"]
+    def thoughts(reply: Any) -> int:
+        details = reply.body["usage"]["output_tokens_details"]
         return int(details["reasoning_tokens"])
 
     assert pro.body["reasoning"]["mode"] == "pro"

@@ -39,9 +39,9 @@ async def refused(client: Client, items: list[Any], **more: Any) -> Any:
     return reply
 
 
-async def answered(client: Client, said: str = "Hello", **more: Any) -> list[Any]:
+async def answered(client: Client, text: str = "Hello", **more: Any) -> list[Any]:
     """Return the output of a chat turn with all its ids."""
-    reply = await client.ask(said, **more)
+    reply = await client.ask(text, **more)
     output = reply.body["output"]
     return [
         {k: v for k, v in item.items() if k != "status" or item["type"] == "message"}
@@ -133,11 +133,11 @@ async def test_a_hosted_call_finds_its_reasoning_without_an_id(client: Client) -
     """A search keeps its id; its reasoning is known by its sealed content."""
     reasoning, search, message = await answered(client, "sim:annotations")
     thought = {name: inner for name, inner in reasoning.items() if name != "id"}
-    said = {name: inner for name, inner in message.items() if name != "id"}
+    answer = {name: inner for name, inner in message.items() if name != "id"}
     search = {**search, "status": "completed"}
 
-    await client.ask([USER, thought, search, said, USER])
-    error = await refused(client, [search, said])
+    await client.ask([USER, thought, search, answer, USER])
+    error = await refused(client, [search, answer])
     assert "of type 'web_search_call' was provided without" in error.error["message"]
 
 

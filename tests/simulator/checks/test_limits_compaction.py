@@ -37,7 +37,7 @@ async def test_long_input_is_compacted_at_the_end(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "wish"),
+    ("content", "wish"),
     [
         ([MORE], managed()),
         ([LONG], {}),
@@ -45,10 +45,10 @@ async def test_long_input_is_compacted_at_the_end(client: Client) -> None:
     ],
 )
 async def test_nothing_is_compacted_otherwise(
-    client: Client, said: Any, wish: dict[str, Any]
+    client: Client, content: Any, wish: dict[str, Any]
 ) -> None:
     """A short input, or one of which nobody said when it is long."""
-    reply = await client.ask(said, **wish)
+    reply = await client.ask(content, **wish)
 
     assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
 

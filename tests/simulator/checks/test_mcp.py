@@ -138,10 +138,10 @@ def test_every_event_is_one_that_the_package_knows(name: str) -> None:
 @pytest.mark.asyncio
 async def test_the_tools_are_listed_once(client: Client) -> None:
     """While the list is in the input it is not fetched again."""
-    said = {"role": "user", "content": "sim:mcp"}
-    first = await client.ask([said], tools=[CLOCKS])
+    question = {"role": "user", "content": "sim:mcp"}
+    first = await client.ask([question], tools=[CLOCKS])
     listed = strip_item(first.body["output"][0])
-    second = await client.ask([said, listed, said], tools=[CLOCKS])
+    second = await client.ask([question, listed, question], tools=[CLOCKS])
 
     assert listed["type"] == "mcp_list_tools"
     kinds = [item["type"] for item in second.body["output"]]
@@ -172,12 +172,12 @@ async def test_an_approval_decides_about_the_call(
     client: Client, approve: bool
 ) -> None:
     """The call is made after a yes, under the id of its request; after a no it is not."""
-    said = {"role": "user", "content": "sim:mcp-approval"}
-    first = await client.ask([said], tools=[CLOCKS])
+    question = {"role": "user", "content": "sim:mcp-approval"}
+    first = await client.ask([question], tools=[CLOCKS])
     output = first.body["output"]
     answers = [{**item, "approve": approve} for item in build_client_items(output)]
     sent = [strip_item(item) for item in output]
-    second = await client.ask([said, *sent, *answers], tools=[CLOCKS])
+    second = await client.ask([question, *sent, *answers], tools=[CLOCKS])
 
     calls = [item for item in second.body["output"] if item["type"] == "mcp_call"]
     request = output[-1]["id"]

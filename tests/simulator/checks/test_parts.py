@@ -27,8 +27,8 @@ def document(content: bytes = PDF, kind: str = "application/pdf") -> dict[str, A
 
 async def posted(client: Client, *parts: dict[str, Any]) -> Any:
     """What comes back for a message of these parts."""
-    said = [{"role": "user", "content": [*parts]}]
-    return await client.post(client.body(said))
+    items = [{"role": "user", "content": [*parts]}]
+    return await client.post(client.body(items))
 
 
 @pytest.mark.parametrize(

@@ -168,12 +168,12 @@ async def test_newer_models_drop_reasoning_with_a_changed_prefix(
 ) -> None:
     """The answer is still 200; the drop is reported, and older models do not drop."""
     change = dict(change)
-    said = {**USER, "content": change.pop("input", "Hello")}
+    question = {**USER, "content": change.pop("input", "Hello")}
     model = change.pop("model", NEW)
     output = await first_turn(client, NEW)
-    reply = await second_turn(client, [said, *output], model, **change)
+    reply = await second_turn(client, [question, *output], model, **change)
     older = await first_turn(client, OLD)
-    read = await second_turn(client, [said, *older], OLD, **change)
+    read = await second_turn(client, [question, *older], OLD, **change)
 
     (removed,) = reply.body["input_transformations"]
     assert removed.pop("id").startswith("rs_")
@@ -257,7 +257,7 @@ async def test_newer_models_drop_reasoning_of_an_older_one(client: Client) -> No
 async def test_spelling_is_no_change_of_prefix(client: Client) -> None:
     """Ids, status, a string for its list, and nulls are not read by the model."""
     output = await first_turn(client, NEW)
-    said = {
+    question = {
         "type": "message",
         "role": "user",
         "content": [{"type": "input_text", "text": "Hello"}],
@@ -268,7 +268,7 @@ async def test_spelling_is_no_change_of_prefix(client: Client) -> None:
         "content": message["content"][0]["text"],
         "phase": message["phase"],
     }
-    reply = await second_turn(client, [said, output[0], plain], NEW)
+    reply = await second_turn(client, [question, output[0], plain], NEW)
 
     assert reply.body["input_transformations"] == []
     assert "I was given 1 reasoning item back" in reply.text
@@ -282,7 +282,7 @@ async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(
     output = await first_turn(client, NEW)
     reply = await client.ask([USER, *output, MORE], model=NEW)
     later = bare(reply.body["output"])
-    unphased = {name: one for name, one in output[1].items() if name != "phase"}
+    unphased = {name: value for name, value in output[1].items() if name != "phase"}
     items = [USER, output[0], unphased, MORE, *later]
     again = await second_turn(client, items, NEW)
 

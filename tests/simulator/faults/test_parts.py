@@ -127,11 +127,11 @@ async def test_refusal_names_its_part_where_the_form_has_it(
     else:
         assert reply.status == 200
         *begun, last = reply.events
-        told = ["error"] if delivery == "both" else []
+        errors = ["error"] if delivery == "both" else []
         assert [event["type"] for event in begun] == [
             "response.created",
             "response.in_progress",
-            *told,
+            *errors,
         ]
         failed = last.get("response") or {}
         error = failed.get("error") or last.get("error") or last

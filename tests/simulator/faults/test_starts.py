@@ -34,10 +34,10 @@ async def test_attempt_after_the_failed_ones_succeeds(
     failed = [await client.stream() for _ in range(2)]
     answered = await client.stream()
 
-    for heard in failed:
-        assert [event["type"] for event in heard.events] == BEGUN + last
-        assert heard.events[2]["item"]["summary"] == []
-        assert (code in heard.raw.decode()) == bool(last)
+    for reply in failed:
+        assert [event["type"] for event in reply.events] == BEGUN + last
+        assert reply.events[2]["item"]["summary"] == []
+        assert (code in reply.raw.decode()) == bool(last)
     assert "This is turn 1" in answered.text
 
 

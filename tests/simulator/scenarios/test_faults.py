@@ -13,9 +13,9 @@ pytestmark = pytest.mark.asyncio
 INVALID = "invalid_request_error"
 
 
-async def wire(client: Client, said: str) -> tuple[bytes, list[bytes]]:
+async def wire(client: Client, text: str) -> tuple[bytes, list[bytes]]:
     """Return the bytes of a stream, and the chunks in which they came."""
-    async with client.open_stream(said) as answer:
+    async with client.open_stream(text) as answer:
         chunks = [chunk async for chunk, _ in answer.content.iter_chunks()]
     return b"".join(chunks), chunks
 

@@ -57,15 +57,15 @@ async def test_error_event_leaks_the_key(client: Client, name: str) -> None:
 
 async def test_a_call_that_quotes_the_prompt(client: Client) -> None:
     """The prompt is in the arguments, and both are in the error that follows."""
-    said = {"role": "user", "content": "sim:leaky-tool a word"}
-    first = await client.post(client.body([said], tools=[FUNCTION]), CANARY_KEY)
+    question = {"role": "user", "content": "sim:leaky-tool a word"}
+    first = await client.post(client.body([question], tools=[FUNCTION]), CANARY_KEY)
     call = {k: v for k, v in first.body["output"][1].items() if k != "id"}
     output = {
         "type": "function_call_output",
         "call_id": call["call_id"],
         "output": "done",
     }
-    second = await client.post(client.body([said, call, output]), CANARY_KEY)
+    second = await client.post(client.body([question, call, output]), CANARY_KEY)
 
     assert call["arguments"] == '{"said":"sim:leaky-tool a word"}'
     assert second.status == 400

@@ -23,9 +23,9 @@ FUNCTION = {
 OUTPUTS = ["code_interpreter_call.outputs"]
 
 
-def kinds(heard: Any) -> list[str]:
+def kinds(reply: Any) -> list[str]:
     """Return the types of the items of an answer."""
-    return [item["type"] for item in heard.body["output"]]
+    return [item["type"] for item in reply.body["output"]]
 
 
 @pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
@@ -128,8 +128,8 @@ async def test_openai_client_fetches_a_file_of_a_container(client: Client) -> No
         base_url=sim.base_url, api_key=sim.api_key, max_retries=0
     ) as ai:
         content = ai.containers.files.content
-        found = await content.retrieve(TABLE_FILE, container_id=CONTAINER)
-        assert found.content == TABLE
+        fetched = await content.retrieve(TABLE_FILE, container_id=CONTAINER)
+        assert fetched.content == TABLE
         for file, container in (("cfile_x", CONTAINER), (TABLE_FILE, EXPIRED)):
             with pytest.raises(NotFoundError):
                 await content.retrieve(file, container_id=container)

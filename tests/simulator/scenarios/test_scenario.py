@@ -26,9 +26,9 @@ FUNCTION = {
 USER = {"role": "user", "content": "sim:tool"}
 
 
-def kinds(heard: Any) -> list[str]:
+def kinds(reply: Any) -> list[str]:
     """Return the types of the items of an answer."""
-    return [item["type"] for item in heard.body["output"]]
+    return [item["type"] for item in reply.body["output"]]
 
 
 @pytest.mark.asyncio
@@ -176,10 +176,10 @@ async def test_a_header_wins_over_a_word(client: Client) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("said", ["sim:no-such", "sim:chat,louder"])
-async def test_a_misspelt_scenario(client: Client, said: str) -> None:
+@pytest.mark.parametrize("text", ["sim:no-such", "sim:chat,louder"])
+async def test_a_misspelt_scenario(client: Client, text: str) -> None:
     """A scenario or an option that does not exist is refused."""
-    reply = await client.post(client.body(said))
+    reply = await client.post(client.body(text))
 
     assert (reply.status, reply.error["code"]) == (400, "no_scenario")
 

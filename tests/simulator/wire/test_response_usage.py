@@ -11,9 +11,9 @@ from upstream.simulated import Client
 LONG = "All work and no play makes a dull stand-in. " * 200
 
 
-def usage(heard: Any) -> Any:
+def usage(reply: Any) -> Any:
     """Return the usage of an answer."""
-    return heard.body["usage"]
+    return reply.body["usage"]
 
 
 @pytest.mark.asyncio
@@ -142,14 +142,14 @@ async def test_reasoning_is_part_of_the_output(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shared"),
+    ("left", "right", "shared"),
     [(b"", b"abc", 0), (b"abc", b"abd", 2), (b"abc", b"abc", 3), (b"ab", b"abc", 2)],
 )
 def test_shared_bytes_at_the_head_are_counted(
-    one: bytes, other: bytes, shared: int
+    left: bytes, right: bytes, shared: int
 ) -> None:
     """The shared bytes at the head are counted."""
-    assert count_common_prefix(one, other) == shared
+    assert count_common_prefix(left, right) == shared
 
 
 def test_the_longest_of_several_counts() -> None:
