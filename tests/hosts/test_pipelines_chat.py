@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -42,6 +43,13 @@ ASKING: Json = {
     **WITH_TOOLS,
     "params": {"model_controls": {}, "tool_approval_mode": "ask"},
 }
+
+OLDER_MODE: Json = {"function_calling": "legacy"}
+CHOICE = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
+CHOOSING = f"sim:chat {json.dumps(CHOICE)}"
+WHERE_OLDER_MODE_IS_SET = pytest.mark.parametrize(
+    "is_stored", [False, True], ids=["chat", "model"]
+)
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -170,6 +178,32 @@ async def test_open_webui_runs_its_tools(
     assert types[-1] == "message"
     last = simulator.requests[-1].response or {}
     assert not last.get("input_transformations")
+
+
+async def ask_in_older_mode(tab: Tab, admin: User, *, is_stored: bool) -> Turn:
+    """Function Calling is set to Legacy in a model, or in the chat's controls."""
+    if not is_stored:
+        body = {"tool_ids": ["toolkit"], "params": OLDER_MODE}
+        return await tab.send(FUNCTION_CALLING, CHOOSING, body=body)
+    async with workspace_model(admin, FUNCTION_CALLING, OLDER_MODE) as model:
+        return await tab.send(model, CHOOSING, body={"tool_ids": ["toolkit"]})
+
+
+@WHERE_OLDER_MODE_IS_SET
+async def test_older_mode_runs_tools_before_the_agent_is_asked(
+    tab: Tab, admin: User, simulator: Simulator, *, is_stored: bool
+) -> None:
+    """The agent chooses tools in a task, and is offered none for its answer."""
+    turn = await ask_in_older_mode(tab, admin, is_stored=is_stored)
+
+    assert turn.error is None
+    choosing, answering = (request.body for request in answered(simulator))
+    assert "get_weather" in json.dumps(choosing["input"][0])
+    assert "Sunny in Bern" not in json.dumps(choosing)
+    assert "Sunny in Bern" in json.dumps(answering["input"][-1])
+    assert [sent.get("tools", []) for sent in (choosing, answering)] == [[], []]
+    output = (await tab.message(turn))["output"]
+    assert "function_call" not in {item["type"] for item in output}
 
 
 async def test_an_approval_is_answered(tab: Tab, simulator: Simulator) -> None:
@@ -428,6 +462,24 @@ async def test_no_word_for_a_stream_evades_a_limit(
             await member.completion(FUNCTION_CALLING, asked, stream=value)
 
     assert chat_bodies(simulator) == []
+
+
+@WHERE_OLDER_MODE_IS_SET
+async def test_older_mode_evades_no_limit(
+    admin: User, simulator: Simulator, *, is_stored: bool
+) -> None:
+    """Open WebUI chooses the tools in a task, which nobody counts."""
+    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        await admin.add_user(f"{uuid4().hex}@example.com", "Ann") as asker,
+        Tab(asker) as tab,
+    ):
+        await admin.set_global(ADMINISTRATION)
+        turn = await ask_in_older_mode(tab, admin, is_stored=is_stored)
+
+    assert "Function Calling" in str(turn.error)
+    assert answered(simulator) == []
 
 
 async def test_a_word_for_a_stream_streams_and_counts(
