@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -11,12 +12,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.people.tabs import Tab
+from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import answered, chat_bodies
 from hosts.servers.offline import NEWEST, host_environment, host_python
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import ADMINISTRATION, administration
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -28,6 +30,8 @@ RULES = [
     {"group": "Students", "tokens": 1, "per": "day", "models": ["gpt-5.2*"]},
     {"role": "admin", "money": 100, "per": "month", "show": True},
 ]
+FEE = 0.03
+"""Dollars of a container in which code runs (OpenAI's price list)."""
 WRITER = """
 import asyncio, sys
 sys.path.append(sys.argv[1])
@@ -102,6 +106,47 @@ async def test_a_group_reaches_its_limit(
     cells = ",".join(f'"{cell}"' for cell in (f"{member.email}, gpt-5.2", *used))
     assert cells in table.text
     assert f'"{admin.email}, gpt-5.2",' in table.text
+
+
+@pytest.mark.asyncio
+async def test_fee_of_a_container_counts(
+    admin: User, tab: Tab, server: OpenWebUI, member: User, simulator: Simulator
+) -> None:
+    """In the line above the answer, and in what limits of money count."""
+    rules = [{"role": "user", "money": 100, "per": "day"}]
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True, SHOW_COST=True),
+    ):
+        await tab.send(MODEL, "/usage")  # makes the table where it is missing
+        before = money_of(server, member)
+        without_code = await tab.send(MODEL, "sim:short")
+        with_code = await tab.send(MODEL, "sim:count how many?")
+        sums = await tab.send(MODEL, "/usage")
+
+    assert without_code.error is with_code.error is None
+    assert cost_of(with_code) - cost_of(without_code) > 0.9 * FEE
+    assert "today" in sums.text
+    assert len(chat_bodies(simulator)) == 2
+    total = cost_of(without_code) + cost_of(with_code)
+    counted = money_of(server, member) - before
+    assert counted == pytest.approx(total, rel=0.05)  # the lines have two digits
+
+
+def money_of(server: OpenWebUI, user: User) -> float:
+    """The dollars that are counted for a user."""
+    [row] = server.sql(
+        "SELECT sum(money) AS money FROM openai_responses_usage WHERE user_id = ?",
+        user.id,
+    )
+    return (row["money"] or 0) / 1e6
+
+
+def cost_of(turn: Turn) -> float:
+    """The dollars in the last line of an answer."""
+    amount = re.search(r"\$([0-9.]+)", turn.statuses[-1]["description"])
+    assert amount
+    return float(amount[1])
 
 
 @pytest.mark.asyncio
