@@ -13,11 +13,13 @@ async def attach(
 ) -> Json:
     """Upload a file; return it as the page then puts it at the message.
 
-    With `process` the server reads its text for retrieval, as for the page.
+    With `process` the server reads its text for retrieval, as for the page, which waits
+    until that is done before it sends a message.
     """
     form = aiohttp.FormData()
     form.add_field("file", io.BytesIO(content), filename=name, content_type=kind)
-    address = f"{user.url}/api/v1/files/?process={str(process).lower()}"
+    query = f"process={str(process).lower()}&process_in_background=false"
+    address = f"{user.url}/api/v1/files/?{query}"
     async with user.http.post(address, data=form, headers=user.headers) as response:
         response.raise_for_status()
         stored: Json = await response.json()

@@ -70,7 +70,9 @@ class Embeddings:
 def vector_of(text: str) -> list[float]:
     """Return the direction of a text: its words, each at a place of its own."""
     weights = [0.0] * DIMENSIONS
-    weights[0] = 0.01  # a text without words has a direction as well
+    # All texts have something in common, as with real models: an approximate search goes
+    # from neighbor to neighbor, and would be lost among texts with nothing in common.
+    weights[0] = 0.3
     for word in re.findall(r"\w+", text.lower()):
         if len(word) >= _SHORTEST_WORD:
             weights[zlib.crc32(word.encode()) % DIMENSIONS] = 1.0
