@@ -16,7 +16,6 @@ sent to this model, and the difference is sent behind them.
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, text_message
@@ -253,54 +252,27 @@ def change_notice(change: SentContext) -> UserMessage | None:
     return UserMessage(message) if message else None
 
 
-def find_injected_context(
+def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row."""
+    for part in reversed(parts):
+        if isinstance(part, UserMessage) and part.stored:
+            return _find_injected_context(part)
+    return None
+
+
+def drop_repeated_context(
+    injected: JsonObject,
     parts: Sequence[ChatPart],
-    sent: Mapping[str, SentContext] = MappingProxyType({}),
-    compacted: Set[str] = frozenset(),
-) -> JsonObject | None:
-    """Return what stands around the message that is asked, the last one of the row.
+    sent: Mapping[str, SentContext],
+    compacted: Set[str],
+) -> JsonObject:
+    """Return what stands around the message that is asked, without repeated text.
 
     The host puts the text of a chat's files in front of every question. Text that an
     earlier question has in front of it, as it was `sent`, is not sent a second time. A
     compaction, behind the answers that are `compacted`, replaces the earlier text.
     """
-    questions = [
-        part for part in parts if isinstance(part, UserMessage) and part.stored
-    ]
-    if not questions:
-        return None
-    injected = _find_injected_context(questions[-1])
-    if injected is None:
-        return None
-    earlier_texts = _injected_texts(questions[:-1], sent, compacted)
-    return _without_repeated_text(injected, earlier_texts)
-
-
-def _injected_texts(
-    questions: Sequence[UserMessage],
-    sent: Mapping[str, SentContext],
-    compacted: Set[str],
-) -> list[str]:
-    """Return the texts of questions around which the host put something, as sent."""
-    texts: list[str] = []
-    for question in questions:
-        if question.stored is None:
-            continue
-        answer_id = question.stored.answer_id
-        injected = sent.get(answer_id, _NOTHING).injected
-        if injected:
-            words = question.stored.words
-            message = _apply_injected_context(question, words, injected)
-            texts += [p["text"] for p in message.content if _is_input_text(p)]
-        if answer_id in compacted:
-            texts.clear()
-    return texts
-
-
-def _without_repeated_text(
-    injected: JsonObject, earlier_texts: Sequence[str]
-) -> JsonObject:
-    """Return what stands around some words, without what an earlier text contains."""
+    earlier_texts = _injected_texts(parts, sent, compacted)
     texts: list[Any] = []
     for text in injected["texts"]:
         if isinstance(text, list) and _is_repeated(text[0], earlier_texts):
@@ -308,6 +280,32 @@ def _without_repeated_text(
         else:
             texts.append(text)
     return {**injected, "texts": texts}
+
+
+def _injected_texts(
+    parts: Sequence[ChatPart],
+    sent: Mapping[str, SentContext],
+    compacted: Set[str],
+) -> list[str]:
+    """Return the texts of earlier questions around which the host put something, as sent.
+
+    The last question of the row is the one that is asked: an answer that is continued
+    was sent with it before.
+    """
+    questions = [
+        (part, part.stored)
+        for part in parts
+        if isinstance(part, UserMessage) and part.stored
+    ]
+    texts: list[str] = []
+    for question, stored in questions[:-1]:
+        injected = sent.get(stored.answer_id, _NOTHING).injected
+        if injected:
+            message = _apply_injected_context(question, stored.words, injected)
+            texts += [p["text"] for p in message.content if _is_input_text(p)]
+        if stored.answer_id in compacted:
+            texts.clear()
+    return texts
 
 
 def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:

@@ -45,6 +45,7 @@ from owui_chat.input.prefix import (
     apply_sent_context,
     change_instructions,
     change_notice,
+    drop_repeated_context,
     find_injected_context,
     model_turns,
     sent_instructions,
@@ -132,9 +133,8 @@ class _Chat(NamedTuple):
         """Whether the answer has begun and is continued."""
         return bool(self.call.host.metadata.get("assistant_message_id"))
 
-    @property
-    def compacted(self) -> set[str]:
-        """The answers behind which a compaction replaced what came before."""
+    def find_compacted(self) -> set[str]:
+        """Return the answers behind which a compaction replaced what came before."""
         return {
             record.message_id
             for record in self.records.values()
@@ -398,7 +398,10 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     if _appended(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
         turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    injected = find_injected_context(chat.parts, earlier, chat.compacted)
+    injected = find_injected_context(chat.parts)
+    if injected:
+        compacted = chat.find_compacted()
+        injected = drop_repeated_context(injected, chat.parts, earlier, compacted)
     return sent._replace(injected=injected, turn=turn)
 
 
@@ -408,7 +411,9 @@ def _sent_instructions(
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
-    return sent_instructions(chat.parts, sent, chat.call.model_id, chat.compacted)
+    return sent_instructions(
+        chat.parts, sent, chat.call.model_id, chat.find_compacted()
+    )
 
 
 def _with_turns(

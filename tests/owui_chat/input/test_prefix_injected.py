@@ -10,6 +10,7 @@ from owui_chat.input.prefix import (
     SAME_CONTEXT,
     SentContext,
     apply_sent_context,
+    drop_repeated_context,
     find_injected_context,
     read_sent_context,
 )
@@ -155,9 +156,10 @@ def test_context_is_sent_once(
         user_message(second)._replace(stored=StoredMessage({"content": "snow?"}, "b")),
     ]
 
-    context = find_injected_context(chat, sent, {compacted})
+    injected_now = find_injected_context(chat)
+    assert injected_now
+    context = drop_repeated_context(injected_now, chat, sent, {compacted})
 
-    assert context
     assert context["words"] == text_digest("snow?")
     before, _, after = second.partition("snow?")
     expected = SAME_CONTEXT if is_repeated else before
