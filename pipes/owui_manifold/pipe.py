@@ -155,8 +155,8 @@ class Pipe:
             metadata = refused_metadata(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
-            if metadata and emit:
-                await emit(metadata_chunk(page_view(), metadata)["event"])
+                if emit:
+                    await emit(metadata_chunk(page_view(), metadata)["event"])
             return result
         return whole_result(call.caller, ended, items)
 

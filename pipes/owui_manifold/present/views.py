@@ -32,8 +32,10 @@ def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
     There Open WebUI drops errors of a stream, and the answer would be empty
     (socket/main.py:1369 of 0.12.4).
     """
+    if not caller.is_in_channel:
+        return chunk
     message = value_at(chunk, "error", "message")
-    if not (message and caller.is_in_channel):
+    if not message:
         return chunk
     delta = {"content": f"\n\n{message}"}
     return {"choices": [{"index": 0, "delta": delta}]}
