@@ -12,7 +12,7 @@ import pytest_asyncio
 from hosts.people.client import Json
 from hosts.people.tabs import PATIENCE, Tab, Turn
 from hosts.people.uploads import attach
-from hosts.people.users import EVERYBODY_READS, User
+from hosts.people.users import User
 from hosts.sent import (
     answered,
     chat_bodies,
@@ -22,7 +22,7 @@ from hosts.sent import (
     stripped,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.pipes import install_pipe, install_tools, valves_changed
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
@@ -66,14 +66,7 @@ async def agents(
 @pytest_asyncio.fixture
 async def storm(admin: User) -> AsyncIterator[None]:
     """Tools that fail in different ways, for everybody."""
-    form = {
-        "id": "storm",
-        "name": "Storm",
-        "content": STORM.read_text(),
-        "meta": {"description": "tests"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
+    await install_tools(admin, "storm", STORM.read_text())
     yield
     await admin.call("DELETE", "/api/v1/tools/id/storm/delete")
 

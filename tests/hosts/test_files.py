@@ -11,10 +11,10 @@ import pytest_asyncio
 from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, data_url
 from hosts.people.tabs import Tab
 from hosts.people.uploads import attach, attached
-from hosts.people.users import EVERYBODY_READS, User
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import install_tools, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -28,14 +28,7 @@ TEXT = b"The password is swordfish.\n"
 @pytest_asyncio.fixture(scope="module")
 async def drawing(admin: User) -> AsyncIterator[dict[str, Any]]:
     """Tools that return pictures, for everybody; the fields that choose them."""
-    form = {
-        "id": "drawing",
-        "name": "Drawing",
-        "content": DRAWING,
-        "meta": {"description": "tests"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
+    await install_tools(admin, "drawing", DRAWING)
     choice = {"type": "function", "function": {"name": "draw_map"}}
     yield {"tool_ids": ["drawing"], "tool_choice": choice}
     await admin.call("DELETE", "/api/v1/tools/id/drawing/delete")

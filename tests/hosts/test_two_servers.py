@@ -21,7 +21,7 @@ from aiohttp import web
 from calls.valves import expert
 from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.tabs import Tab
-from hosts.people.users import EVERYBODY_READS, User
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
@@ -29,6 +29,7 @@ from hosts.setup.pipes import (
     install_copy,
     install_pipe,
     install_toolkit,
+    install_tools,
     valves_changed,
 )
 from hosts.setup.sandbox_tool import BUILT_TOOL
@@ -288,14 +289,7 @@ async def test_workspace_is_used_by_one_server_at_a_time(
 ) -> None:
     """Two questions of one chat at once, one on each: their code takes turns."""
     require_mark("sandbox")
-    form = {
-        "id": "sandbox",
-        "name": "Sandbox",
-        "content": BUILT_TOOL.read_text(),
-        "meta": {"description": "tests"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await pair.admin.call("POST", "/api/v1/tools/create", form)
+    await install_tools(pair.admin, "sandbox", BUILT_TOOL.read_text())
     first = await tabs[0].send(MODEL, "sim:short hello")
     choice = {"type": "function", "function": {"name": "python_execute"}}
     body = {"tool_ids": ["sandbox"], "tool_choice": choice}

@@ -31,11 +31,16 @@ async def install_pipe(
 
 
 async def install_toolkit(admin: User, toolkit_id: str = "toolkit") -> None:
-    """Install a toolkit that everybody may use."""
+    """Install the toolkit of the tests, which everybody may use."""
+    await install_tools(admin, toolkit_id, TOOLKIT.read_text())
+
+
+async def install_tools(admin: User, toolkit_id: str, source: str) -> None:
+    """Install the tools of a source text; everybody may use them."""
     form = {
         "id": toolkit_id,
         "name": toolkit_id.title(),
-        "content": TOOLKIT.read_text(),
+        "content": source,
         "meta": {"description": "tests"},
         "access_grants": [EVERYBODY_READS],
     }
