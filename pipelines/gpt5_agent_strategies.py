@@ -19580,7 +19580,8 @@ def is_too_long_to_show(request: ToolCallRequested) -> bool:
 def code_block(text: str, language: str = "") -> str:
     """Return a text as a block of code in Markdown, which it cannot end."""
     longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest_run + 1)
+    fence_length = max(3, longest_run + 1)
+    fence = "`" * fence_length
     return f"{fence}{language}\n{text}\n{fence}"
 
 

@@ -15042,54 +15042,27 @@ def change_notice(change: SentContext) -> UserMessage | None:
     return UserMessage(message) if message else None
 
 
-def find_injected_context(
+def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row."""
+    for part in reversed(parts):
+        if isinstance(part, UserMessage) and part.stored:
+            return _find_injected_context(part)
+    return None
+
+
+def drop_repeated_context(
+    injected: JsonObject,
     parts: Sequence[ChatPart],
-    sent: Mapping[str, SentContext] = MappingProxyType({}),
-    compacted: Set[str] = frozenset(),
-) -> JsonObject | None:
-    """Return what stands around the message that is asked, the last one of the row.
+    sent: Mapping[str, SentContext],
+    compacted: Set[str],
+) -> JsonObject:
+    """Return what stands around the message that is asked, without repeated text.
 
     The host puts the text of a chat's files in front of every question. Text that an
     earlier question has in front of it, as it was `sent`, is not sent a second time. A
     compaction, behind the answers that are `compacted`, replaces the earlier text.
     """
-    questions = [
-        part for part in parts if isinstance(part, UserMessage) and part.stored
-    ]
-    if not questions:
-        return None
-    injected = _find_injected_context(questions[-1])
-    if injected is None:
-        return None
-    earlier_texts = _injected_texts(questions[:-1], sent, compacted)
-    return _without_repeated_text(injected, earlier_texts)
-
-
-def _injected_texts(
-    questions: Sequence[UserMessage],
-    sent: Mapping[str, SentContext],
-    compacted: Set[str],
-) -> list[str]:
-    """Return the texts of questions around which the host put something, as sent."""
-    texts: list[str] = []
-    for question in questions:
-        if question.stored is None:
-            continue
-        answer_id = question.stored.answer_id
-        injected = sent.get(answer_id, _NOTHING).injected
-        if injected:
-            words = question.stored.words
-            message = _apply_injected_context(question, words, injected)
-            texts += [p["text"] for p in message.content if _is_input_text(p)]
-        if answer_id in compacted:
-            texts.clear()
-    return texts
-
-
-def _without_repeated_text(
-    injected: JsonObject, earlier_texts: Sequence[str]
-) -> JsonObject:
-    """Return what stands around some words, without what an earlier text contains."""
+    earlier_texts = _injected_texts(parts, sent, compacted)
     texts: list[Any] = []
     for text in injected["texts"]:
         if isinstance(text, list) and _is_repeated(text[0], earlier_texts):
@@ -15097,6 +15070,32 @@ def _without_repeated_text(
         else:
             texts.append(text)
     return {**injected, "texts": texts}
+
+
+def _injected_texts(
+    parts: Sequence[ChatPart],
+    sent: Mapping[str, SentContext],
+    compacted: Set[str],
+) -> list[str]:
+    """Return the texts of earlier questions around which the host put something, as sent.
+
+    The last question of the row is the one that is asked: an answer that is continued
+    was sent with it before.
+    """
+    questions = [
+        (part, part.stored)
+        for part in parts
+        if isinstance(part, UserMessage) and part.stored
+    ]
+    texts: list[str] = []
+    for question, stored in questions[:-1]:
+        injected = sent.get(stored.answer_id, _NOTHING).injected
+        if injected:
+            message = _apply_injected_context(question, stored.words, injected)
+            texts += [p["text"] for p in message.content if _is_input_text(p)]
+        if stored.answer_id in compacted:
+            texts.clear()
+    return texts
 
 
 def _is_repeated(before: str, earlier_texts: Sequence[str]) -> bool:
@@ -23563,9 +23562,8 @@ class _Chat(NamedTuple):
         """Whether the answer has begun and is continued."""
         return bool(self.call.host.metadata.get("assistant_message_id"))
 
-    @property
-    def compacted(self) -> set[str]:
-        """The answers behind which a compaction replaced what came before."""
+    def find_compacted(self) -> set[str]:
+        """Return the answers behind which a compaction replaced what came before."""
         return {
             record.message_id
             for record in self.records.values()
@@ -23829,7 +23827,10 @@ def _sent_now(chat: _Chat, earlier: Mapping[str, SentContext]) -> SentContext:
     if _appended(chat):
         turns = model_turns(chat.parts, earlier, chat.request.model)
         turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    injected = find_injected_context(chat.parts, earlier, chat.compacted)
+    injected = find_injected_context(chat.parts)
+    if injected:
+        compacted = chat.find_compacted()
+        injected = drop_repeated_context(injected, chat.parts, earlier, compacted)
     return sent._replace(injected=injected, turn=turn)
 
 
@@ -23839,7 +23840,9 @@ def _sent_instructions(
     """Return what the chat has told its model; None where it gets all of it anew."""
     if not chat.is_stable:
         return None
-    return sent_instructions(chat.parts, sent, chat.call.model_id, chat.compacted)
+    return sent_instructions(
+        chat.parts, sent, chat.call.model_id, chat.find_compacted()
+    )
 
 
 def _with_turns(
@@ -24286,8 +24289,10 @@ def readable_chunk(chunk: Chunk, caller: Caller) -> Chunk:
     There Open WebUI drops errors of a stream, and the answer would be empty
     (socket/main.py:1369 of 0.12.4).
     """
+    if not caller.is_in_channel:
+        return chunk
     message = value_at(chunk, "error", "message")
-    if not (message and caller.is_in_channel):
+    if not message:
         return chunk
     delta = {"content": f"\n\n{message}"}
     return {"choices": [{"index": 0, "delta": delta}]}
@@ -26128,8 +26133,8 @@ class Pipe:
             metadata = refused_metadata(call, error)
             if metadata:
                 result[METADATA_KEY] = metadata.wire()
-            if metadata and emit:
-                await emit(metadata_chunk(page_view(), metadata)["event"])
+                if emit:
+                    await emit(metadata_chunk(page_view(), metadata)["event"])
             return result
         return whole_result(call.caller, ended, items)
 
