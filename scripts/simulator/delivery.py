@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,6 +81,7 @@ class AnswerDelivery:
     stopping: asyncio.Event
     released: asyncio.Event
     randomness: random.Random
+    clock: Callable[[], float]
     stored: StoredResponse | None = None
     start: int = 0
     server: str = ""
@@ -88,7 +89,7 @@ class AnswerDelivery:
 
     async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""
-        await asyncio.sleep(answer.options.seconds("wait"))
+        await self._wait_until_due(answer)
         if answer.http is not None:
             return self._send_http(answer.http)
         if self.record.body.get("stream"):
@@ -227,6 +228,11 @@ class AnswerDelivery:
         while not self.stopping.is_set():
             await stream.write(ENDLESS_PIECES[kind])
             await asyncio.sleep(DRIP_SECONDS if kind == "drip" else 0)
+
+    async def _wait_until_due(self, answer: PlannedAnswer) -> None:
+        """Wait as the option ``wait`` says, less the time that checking has taken."""
+        due = self.record.started_at + answer.options.seconds("wait")
+        await asyncio.sleep(max(0.0, due - self.clock()))
 
     async def _wait_before(
         self, event: Mapping[str, Any], answer: PlannedAnswer

@@ -13,7 +13,7 @@ They stand behind its name, separated by commas: ``sim:tool,chunks=random,crlf``
 ``gzip``            a compressed body, whatever the client accepts
 ``hold=N``          write nothing after N events before ``Simulator.release`` is called
 ``delay=MS``        wait before each delta
-``wait=MS``         wait before the answer's first byte
+``wait=MS``         send the first byte so long after the request came
 ``together=N``      answer only when N requests with this option have come
 ``chunks=random``   random chunk boundaries, inside characters too
 ``chunks=N``        chunks of N bytes; ``chunks=1`` is byte by byte

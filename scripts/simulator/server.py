@@ -317,6 +317,7 @@ class Simulator:
             stopping=self._stopping,
             released=self._released,
             randomness=self._randomness,
+            clock=self._clock,
             stored=stored,
             start=start,
             server=request.headers.get("X-Simulator-Profile", self.profile.name),
