@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bench import cost, crowd, inside, inventory, load, memory, stream
+from bench import cost, crowd, first, inside, inventory, load, stream
 from bench.all import BENCHES, Bench, run
 from bench.crowd import Crowd
+from bench.first import Pair, Wait
 from bench.health import Gap, watched_health
 from bench.inside import Answered
-from bench.memory import Round
 from bench.process_size import Size
 from bench.soak import (
     ALLOWED_GROWTH,
@@ -36,7 +36,7 @@ from simulator.scenarios.catalog import SCENARIOS
 from simulator.sealing import Seal, seal_content
 
 BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
-IN_HOST = ("inside.py", "cost.py")
+IN_HOST = ("inside.py", "first.py", "cost.py")
 """They start an Open WebUI: tests/hosts/test_bench_inside.py."""
 
 
@@ -61,7 +61,6 @@ def test_every_benchmark_runs_at_a_tiny_size() -> None:
     assert [line.split()[0] for line in goals if line][:1] == ["stream.py"]
     assert {line.split()[0] for line in goals if line} == set(programs)
     assert "FAILED" not in done.stdout
-    assert "No error, and nothing left behind." in done.stdout
 
 
 def test_failed_benchmark_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
@@ -93,8 +92,8 @@ def test_stream_is_judged_round_by_round(pipe: float, verdict: str) -> None:
 def test_host_is_judged_round_by_round() -> None:
     """A machine that slows down in the middle slows both connections down."""
     answers = {
-        inside.NATIVE: [Answered(cpu, 50, 4000) for cpu in (1.0, 3.0, 1.0)],
-        inside.PIPE: [Answered(cpu, 55, 300) for cpu in (0.4, 1.2, 0.6)],
+        inside.NATIVE: [Answered(cpu, 4000) for cpu in (1.0, 3.0, 1.0)],
+        inside.PIPE: [Answered(cpu, 300) for cpu in (0.4, 1.2, 0.6)],
     }
 
     result = inside.cpu_result(answers, 4000)
@@ -104,17 +103,20 @@ def test_host_is_judged_round_by_round() -> None:
 
 @pytest.mark.parametrize(
     ("pipe", "verdict"),
-    [([85, 131, 99], "MISSED (41)."), ([55, 95, 70], "met (5).")],
+    [([85, 131, 99], "MISSED (+41 to +41 ms)."), ([45, 95, 40], "met (-5 to -5 ms).")],
 )
 def test_first_text_is_judged_round_by_round(pipe: list[float], verdict: str) -> None:
     """The differences within each round are compared, not the medians."""
-    firsts = {inside.NATIVE: [50.0, 90.0, 50.0], inside.PIPE: pipe}
-    answers = {
-        connection: [Answered(0, first, 0) for first in milliseconds]
-        for connection, milliseconds in firsts.items()
-    }
+    native = [50.0, 90.0, 50.0]
+    pairs = [
+        Pair(Wait(theirs, 200), Wait(ours, 203))
+        for theirs, ours in zip(native, pipe, strict=True)
+    ]
 
-    assert inside.first_text_result(answers).endswith(f"later: {verdict}")
+    result = first.result({"1 turn": pairs}, 3)
+
+    assert result.endswith(f"native connection's: {verdict}")
+    assert result.splitlines()[2].split()[-1] == "+3"
 
 
 @pytest.mark.parametrize(
@@ -172,36 +174,6 @@ async def test_longest_gap_is_that_of_the_slowest_answer() -> None:
             await asyncio.wait_for(asked.wait(), 60)
 
     assert gap.milliseconds >= 400
-
-
-@pytest.mark.parametrize(
-    ("tasks", "faults", "expected"),
-    [
-        (0, (), []),
-        (2, (), ["2 tasks were left."]),
-        (0, ("3 words came",), ["3 words came"]),
-    ],
-)
-def test_leftover_tasks_and_broken_answers_are_reported(
-    tasks: int, faults: tuple[str, ...], expected: list[str]
-) -> None:
-    """A task, an answer that is not whole."""
-    good = Round(40, 0, 0, ())
-
-    assert memory.complaints(good, Round(40, 46, tasks, faults)) == expected
-
-
-@pytest.mark.parametrize(
-    ("resident", "traced", "verdict"),
-    [(150.0, 90.0, "met"), (40.0, 150.1, "MISSED"), (151.0, 90.0, "MISSED")],
-)
-def test_memory_is_judged_by_the_larger_measure(
-    resident: float, traced: float, verdict: str
-) -> None:
-    """Each of the two leaves something out."""
-    result = memory.result(resident, traced)
-
-    assert result.startswith(f"Goal: at most 150 kB a stream: {verdict} (")
 
 
 # ---------------------------------------------------------------- dollars

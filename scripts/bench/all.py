@@ -1,6 +1,6 @@
 """Run the benchmarks one after the other, and print all goals at the end.
 
-python scripts/bench/all.py             all but the soak and installing
+python scripts/bench/all.py             all but crowd.py and soak.py
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
 Each is a program of its own, which can be run alone. docs/benchmarks.md has the figures.
@@ -29,10 +29,10 @@ class Bench(NamedTuple):
 
 BENCHES = (
     Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
-    Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
+    Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1"),
+    Bench("first.py", "First text inside Open WebUI", "--answers 2 --turns 2"),
     Bench("cost.py", "Dollars of a chat inside Open WebUI", "--turns 4"),
     Bench("large.py", "Very large chats and answers", "--share 0.002"),
-    Bench("memory.py", "Memory per stream", "--streams 5 --deltas 20"),
     Bench("load.py", "Loading the built files", "--rounds 1"),
 )
 

@@ -27,7 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.health import Gap, watched_health
-from bench.host import BUILT, MODEL, Address, parse_options, run_simulator, server_cpu
+from bench.host import (
+    MODEL,
+    Address,
+    packed_pipe,
+    parse_options,
+    run_simulator,
+    server_cpu,
+)
 from bench.inside import NATIVE, PIPE, both_connections, has_text_or_end
 from bench.process_size import Size, watched_size
 from hosts.people.tabs import Tab, Turn
@@ -144,7 +151,7 @@ async def install_agent(admin: User, address: Address) -> None:
     """Install the pipe with an agent; its tools are those of the tests' toolkit."""
     valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key}
     valves["MODEL_ID"] = f"{MODEL}, {AGENT}"
-    await install_pipe(admin, "bench", BUILT.read_text("utf-8"), valves)
+    await install_pipe(admin, "bench", packed_pipe(), valves)
 
 
 async def ask_crowd(

@@ -10,11 +10,14 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from golden_run.built_files import load_pipe
+from releasing.contents import PIPE_ID, READABLE
+from releasing.packed import pack
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 ROOT = SCRIPTS.parent
@@ -62,6 +65,16 @@ async def open_pipe(address: Address) -> AsyncIterator[Any]:
         yield pipe
     finally:
         await pipe._connections.close()
+
+
+@cache
+def packed_pipe() -> str:
+    """Return the pipe as people install it.
+
+    Open WebUI reads the whole text of a function from its database at each question
+    (utils/plugin.py, 0.12.4).
+    """
+    return pack(BUILT.read_text("utf-8"), READABLE[PIPE_ID])
 
 
 def _provide_open_webui() -> None:

@@ -1,18 +1,16 @@
 """Measure the same answer in the real Open WebUI, through its own connection and the pipe.
 
-python scripts/bench/inside.py    two tables, in about two minutes
+python scripts/bench/inside.py    one table, in about a minute
 
 Open WebUI's own Responses connection and the pipe answer in turns, so that a busy
 machine slows both down: the ratio is the result. The CPU is that of the server's
 process, from the question until everything is saved; a tab reads along as the page does.
-The simulator writes a delta every two milliseconds. The wait for the first text is
-measured with short answers of its own.
+The simulator writes a delta every two milliseconds.
 """
 
 import argparse
 import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -24,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.host import (
-    BUILT,
     MODEL,
     Address,
     goal_line,
+    packed_pipe,
     parse_options,
     ratios,
     run_simulator,
@@ -47,19 +45,15 @@ SUMMARY = {"custom_params": {"reasoning": {"summary": "auto"}}}
 """Open WebUI's connection asks for no summary by itself; the pipe does."""
 GOAL = 0.5
 """Times the CPU of the native connection."""
-GOAL_MS = 10.0
-"""How much later the first text may come than through the native connection."""
 SHORT_DELTAS = 20
-TEXT_TIMEOUT = 60
 ANSWER_TIMEOUT = 600
 
 
 @dataclass(frozen=True)
 class Answered:
-    """One answer: seconds of the server's CPU, milliseconds to the first text, events."""
+    """One answer: seconds of the server's CPU, events of the tab."""
 
     cpu: float
-    first: float
     events: int
 
 
@@ -68,22 +62,18 @@ Answers = Mapping[str, Sequence[Answered]]
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the table."""
     options = parse_options(
         __doc__,
         deltas=(4000, "in an answer"),
         rounds=(3, "of both"),
-        firsts=(21, "rounds of short answers"),
     )
     with run_simulator() as address:
-        long_answers, short_answers = asyncio.run(measure(address, options))
-    print(cpu_result(long_answers, options.deltas), end="\n\n")
-    print(first_text_result(short_answers))
+        answers = asyncio.run(measure(address, options))
+    print(cpu_result(answers, options.deltas))
 
 
-async def measure(
-    address: Address, options: argparse.Namespace
-) -> tuple[Answers, Answers]:
+async def measure(address: Address, options: argparse.Namespace) -> Answers:
     """Let both answer in turns, after a short answer of each that does not count."""
     async with (
         OpenWebUI() as server,
@@ -91,9 +81,7 @@ async def measure(
         Tab(server.admin) as tab,
     ):
         await _ask_in_turns(server, tab, SHORT_DELTAS, 1)
-        short_answers = await _ask_in_turns(server, tab, SHORT_DELTAS, options.firsts)
-        long_answers = await _ask_in_turns(server, tab, options.deltas, options.rounds)
-    return long_answers, short_answers
+        return await _ask_in_turns(server, tab, options.deltas, options.rounds)
 
 
 async def _ask_in_turns(
@@ -130,7 +118,7 @@ async def both_connections(admin: User, address: Address) -> AsyncIterator[None]
     }
     config_before = await admin.call("GET", "/openai/config")
     await admin.call("POST", "/openai/config/update", connection)
-    await install_pipe(admin, "bench", BUILT.read_text("utf-8"), valves)
+    await install_pipe(admin, "bench", packed_pipe(), valves)
     try:
         yield
     finally:
@@ -143,15 +131,12 @@ async def answer(server: OpenWebUI, tab: Tab, model: str, deltas: int) -> Answer
     question = f"sim:long,deltas={deltas},delay={PAUSE_MS}"
     body = {"params": SUMMARY} if model == NATIVE else {}
     cpu_before = server_cpu(server.pid)
-    began = time.perf_counter()
     turn = await tab.begin(model, question, body=body)
-    await turn.until(has_text_or_end, TEXT_TIMEOUT)
-    first = time.perf_counter() - began
     await asyncio.wait_for(turn.finished.wait(), ANSWER_TIMEOUT)
     await tab.settle(turn)
     cpu = server_cpu(server.pid) - cpu_before
     _check(turn, deltas)
-    return Answered(cpu, first * 1e3, len(turn.events))
+    return Answered(cpu, len(turn.events))
 
 
 def has_text_or_end(turn: Turn) -> bool:
@@ -189,22 +174,6 @@ def cpu_result(answers: Answers, deltas: int) -> str:
         f"{median(times):.2f}; {min(times):.2f} to {max(times):.2f}",
     )
     return f"{table(title, ('CPU s', 'x native', 'events'), rows)}\n{goal}"
-
-
-def first_text_result(answers: Answers) -> str:
-    """Return a line for each connection, then the goal; compared round by round."""
-    native = [each.first for each in answers[NATIVE]]
-    pipe = [each.first for each in answers[PIPE]]
-    rows = {
-        NAMES[NATIVE]: [f"{median(native):.0f}"],
-        NAMES[PIPE]: [f"{median(pipe):.0f}"],
-    }
-    later = median(ours - theirs for ours, theirs in zip(pipe, native, strict=True))
-    title = f"First visible text, {len(native)} short answers each, medians"
-    goal = goal_line(
-        f"first text at most {GOAL_MS:g} ms later", later <= GOAL_MS, f"{later:.0f}"
-    )
-    return f"{table(title, ('ms',), rows)}\n{goal}"
 
 
 if __name__ == "__main__":

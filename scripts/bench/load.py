@@ -4,7 +4,6 @@ python scripts/bench/load.py      one table, in about ten seconds
 
 Each is loaded in a process of its own that uses aiohttp and pydantic already, as both
 hosts do. Compiling is part of it: the hosts get a text, and keep no bytecode.
-`installing.py` measures what Open WebUI does when a file is saved or imported.
 """
 
 import subprocess
@@ -17,9 +16,7 @@ from tempfile import TemporaryDirectory
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.host import BUILT, ROOT, goal_line, parse_options, table
-from releasing.contents import PIPE_ID, READABLE
-from releasing.packed import pack
+from bench.host import BUILT, ROOT, goal_line, packed_pipe, parse_options, table
 
 AGENTS = ROOT / "pipelines/gpt5_agent_strategies.py"
 READABLE_PIPE = "the pipe, readable"
@@ -56,8 +53,7 @@ def main() -> None:
 
 def pipe_texts() -> dict[str, str]:
     """Return both forms of the pipe."""
-    text = BUILT.read_text("utf-8")
-    return {READABLE_PIPE: text, PACKED_PIPE: pack(text, READABLE[PIPE_ID])}
+    return {READABLE_PIPE: BUILT.read_text("utf-8"), PACKED_PIPE: packed_pipe()}
 
 
 def load_seconds(text: str, rounds: int) -> float:

@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.host import BUILT, goal_line, parse_options, table
+from bench.host import goal_line, packed_pipe, parse_options, table
 from calls.valves import expert
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
@@ -311,7 +311,7 @@ async def install(server: OpenWebUI, simulator: Simulator) -> list[str]:
     inventory = Path(__file__).with_name("inventory.py").read_text("utf-8")
     await server.admin.install_function(INVENTORY, inventory)
     address = {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key}
-    source = BUILT.read_text("utf-8")
+    source = packed_pipe()
     models = await install_pipe(server.admin, FUNCTION, source, address | VALVES)
     for number in range(FIRST_UPLOADS):
         await upload(server, f"First upload {number}.")
@@ -320,7 +320,7 @@ async def install(server: OpenWebUI, simulator: Simulator) -> list[str]:
 
 async def upload(server: OpenWebUI, comment: str) -> None:
     """Save the built file with another comment in its last line."""
-    source = f"{BUILT.read_text('utf-8')}\n# {comment}\n"
+    source = f"{packed_pipe()}# {comment}\n"
     await server.admin.install_function(FUNCTION, source)
 
 

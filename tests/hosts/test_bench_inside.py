@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench import first
 from bench.cost import ask_both, plan, spent
 from bench.crowd import agents, ask_crowd, crowd_lines, install_agent, streams
 from bench.host import Address
@@ -27,9 +28,27 @@ async def test_both_connections_give_the_whole_answer(
         pipe = await answer(server, tab, PIPE, 100)
 
     assert native.events > 100 > pipe.events
-    assert min(native.cpu, pipe.cpu, native.first, pipe.first) > 0
+    assert min(native.cpu, pipe.cpu) > 0
     after = await admin.models()
     assert {model["id"] for model in after} == {model["id"] for model in before}
+
+
+@pytest.mark.asyncio
+async def test_waits_are_measured_in_the_same_chats(
+    admin: User, simulator: Simulator
+) -> None:
+    """The second question of each connection goes on in its chat."""
+    address = Address(simulator.base_url, simulator.api_key)
+    chats = [first.new_chat(model, "2 turns") for model in (NATIVE, PIPE)]
+
+    async with both_connections(admin, address), Tab(admin) as tab:
+        for native_first in (True, False):
+            pair = await first.ask_both(tab, chats, True, native_first)
+            for wait in pair:
+                assert first.READY_MS < wait.first < wait.end
+
+    asked = [str(request.body["input"]).count("sim:") for request in simulator.requests]
+    assert asked == [1, 1, 2, 2]
 
 
 @pytest.mark.asyncio
