@@ -290,7 +290,10 @@ def unsent_parameters(
     sentence for each value that no API takes.
     """
     given, errors = read_parameters(asked)
-    sent = lower_payload(request.payload(), APPENDED)
+    # The history says nothing of parameters, and takes long to prepare.
+    appended = [item for item in request.input if item_type(item) in APPENDED]
+    without_history = request.model_copy(update={"input": appended})
+    sent = lower_payload(without_history.payload(), APPENDED)
     passed_on, complaints = _passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
