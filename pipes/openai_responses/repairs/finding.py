@@ -105,8 +105,8 @@ class Trial(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
-    codes = {failure.error.code, failure.error.type}
-    return failure.status not in _OTHER_CAUSES and codes.isdisjoint(_LASTING_CODES)
+    is_about_request = failure.status not in _OTHER_CAUSES
+    return is_about_request and not failure.error.is_any_of(_LASTING_CODES)
 
 
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
