@@ -68,7 +68,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Secrets of less than six characters are ignored: usual words contain them.
     """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(_forms(secret.strip()))
     for form in sorted(known, key=_longest_first):
         parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
         text = _REDACTED.join(parts)
