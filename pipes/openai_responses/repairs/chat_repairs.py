@@ -40,7 +40,8 @@ _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[An image or file was here. It could not be sent.]"
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
-
+_PLAIN_FIELDS_OF_PAIR = ("type", "call_id", "name", "arguments", "input", "output")
+"""What is left of a call or an output in its plainest form."""
 
 ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
@@ -443,23 +444,22 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item) -> bool:
     """Say whether `item` holds an image or a file."""
-    return any(
-        part.get("type") in _MEDIA
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    for key in ("content", "output"):
+        for part in content_parts(item.get(key)):
+            if part.get("type") in _MEDIA:
+                return True
+    return False
 
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
-    if item_type(item) == "message":
-        return text_message(item.get("role"), message_text(_without_media(item)))
     bare = _without_media(item)
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
-    names = ("type", "call_id", "name", "arguments", "input", "output")
-    return {key: bare[key] for key in names if key in bare}
+    return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
 
 
 def _without_media(item: Item) -> Item:
@@ -471,5 +471,6 @@ def _without_media(item: Item) -> Item:
 
 
 def _part_without_media(part: Any) -> Any:
-    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
+    if isinstance(part, dict) and part.get("type") in _MEDIA:
+        return {"type": "input_text", "text": _MEDIA_GONE}
+    return part

@@ -43,6 +43,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
+_MAX_END_OF_PLACE = 20
+"""Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 """Begins with the first backslash: from each of many the rest would be read again."""
 
@@ -97,17 +99,16 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in form for text in self._texts for form in _readings(text))
+        return any(words in reading for reading in self._readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        return any(
-            _ENDS_LIKE_A_PLACE.search(form[-20:])
-            for text in self._texts
-            for form in _readings(text)
-        )
+        for reading in self._readings():
+            if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
+                return True
+        return False
 
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
@@ -118,12 +119,18 @@ class OwnTexts:
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
-        return any(
-            named.search(form)
-            for text in self._texts
-            if path in text
-            for form in _readings(text)
-        )
+        for text in self._texts:
+            if path not in text:
+                continue
+            for reading in _readings(text):
+                if named.search(reading):
+                    return True
+        return False
+
+    def _readings(self) -> Iterator[str]:
+        """Yield all texts in all forms in which a server may show them."""
+        for text in self._texts:
+            yield from _readings(text)
 
 
 def _texts_in(values: Iterable[object]) -> Iterator[str]:
