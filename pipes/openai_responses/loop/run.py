@@ -16,7 +16,6 @@ continued by another run, which begins with the open calls.
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
-from functools import reduce
 from typing import NamedTuple, Protocol
 
 from openai_responses.endings import COMPLETED
@@ -44,7 +43,7 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import Usage, sum_usages
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import (
     drop_settled_approvals,
@@ -362,7 +361,7 @@ class _Rounds:
             number=self._spending.rounds,
             items=answer.items,
             judgment=judgment,
-            usage=reduce(add_usage, answer.usages, None),
+            usage=sum_usages(answer.usages),
             is_failure=answer.ending.is_failure,
         )
 
@@ -452,7 +451,7 @@ class _Rounds:
         has_text = self._had_output or answer.has_shown
         return RunDone(
             ending=ending if has_text else ending.without_text(),
-            usage=reduce(add_usage, self._usages, None),
+            usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
             output=tuple(self._output),
             trace=trace,

@@ -47,6 +47,14 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     )
 
 
+def sum_usages(usages: Iterable[Usage]) -> Usage | None:
+    """Return the sum of several responses, None for none."""
+    total: Usage | None = None
+    for usage in usages:
+        total = add_usage(total, usage)
+    return total
+
+
 def read_usage(wire: object, tier: object = "") -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
