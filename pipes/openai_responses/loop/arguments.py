@@ -6,7 +6,6 @@ items and choices. The tool itself checks the others.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from reprlib import repr as short_repr
 from typing import Any, NamedTuple
 
@@ -48,6 +47,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _Comparison(NamedTuple):
+    """A value, the part of the schema that it has to match, and its path."""
+
+    value: Any
+    node: Any
+    path: str
+
+
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -64,9 +71,11 @@ class _SchemaCheck(NamedTuple):
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
         if isinstance(value, list | dict):
             size += len(value)
             if "enum" in node or "const" in node:
@@ -95,34 +104,33 @@ class _SchemaCheck(NamedTuple):
         error = _own_error(value, node, path)
         if error:
             return error
-        for child, child_node, child_path in self._inner(value, node, path):
-            error = self.error(child, child_node, child_path, depth + 1)
+        for inner in self._inner_comparisons(value, node, path):
+            error = self.error(inner.value, inner.node, inner.path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(
-            self.error(value, option, path, depth + 1) for option in options
-        ):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
+        for option in options:
+            if not self.error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner(
+    def _inner_comparisons(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
+    ) -> Iterator[_Comparison]:
+        """Yield what stands inside of a value, and the value with each `allOf`."""
         items = node.get("items")
         if isinstance(value, Mapping):
             yield from self._properties(value, node, path)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
+                yield _Comparison(entry, items, f"{path}[{index}]")
         for part in node.get("allOf") or ():
-            yield value, part, path
+            yield _Comparison(value, part, path)
 
     def _properties(
         self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield the listed properties that an object has, with schemas and paths.
+    ) -> Iterator[_Comparison]:
+        """Yield the listed properties that an object has.
 
         A lenient check skips the nulls of optional ones.
         """
@@ -133,7 +141,8 @@ class _SchemaCheck(NamedTuple):
                 continue
             may_be_null = self.lenient and name not in required
             if value[name] is not None or not may_be_null:
-                yield value[name], properties[name], _joined(path, name)
+                own_path = _joined(path, name)
+                yield _Comparison(value[name], properties[name], own_path)
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -221,7 +230,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    forms = _applicable_schemas(value, node, check)
     if isinstance(value, Mapping):
         return _drop_property_nulls(value, forms, check, depth)
     items = {"allOf": [form["items"] for form in forms if "items" in form]}
@@ -261,16 +270,21 @@ def _known_properties(
     return known
 
 
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+def _applicable_schemas(
+    value: Any, node: Any, check: _SchemaCheck
+) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
 
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = check._replace(errors={}, lenient=True)
+        for option in options:
+            if not lenient.error(value, option):
+                return [option]
+        return options
 
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(errors={}, lenient=True)
-    for option in options:
-        if not lenient.error(value, option):
-            return [option]
-    return options
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)

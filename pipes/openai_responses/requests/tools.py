@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.digest import hex_digest
@@ -129,12 +130,11 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
     accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
     an earlier answer: tools lay in namespaces once, and are now declared without.
     """
-    added = {
-        as_text(tool.get("name"))
-        for item in items
-        if item_type(item) == ADDED_TOOLS
-        for tool in content_parts(item.get("tools"))
-    }
+    added: set[str] = set()
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = content_parts(item.get("tools"))
+            added.update(as_text(tool.get("name")) for tool in tools)
     return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
@@ -146,8 +146,10 @@ def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
     namespace = name if name in added else None
     if item.get("namespace") == namespace:
         return item
-    kept = {key: value for key, value in item.items() if key != "namespace"}
-    return {**kept, "namespace": namespace} if namespace else kept
+    changed = {key: value for key, value in item.items() if key != "namespace"}
+    if namespace:
+        changed["namespace"] = namespace
+    return changed
 
 
 def clean_call(item: Item) -> Item:
@@ -206,11 +208,11 @@ def responses_tools(
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
     if left_out:
-        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        names = [_spec_name(spec) for spec in left_out[:_NAMED_IN_LOG]]
         log(
-            f"Tools are left out, because their schemas are too large or too deep: "
-            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
-            "fewer tools."
+            "Tools are left out, because their schemas are too large or too deep: "
+            f"{', '.join(names)} ({len(left_out)} in all). Make the schemas smaller, or "
+            "offer fewer tools."
         )
     return tools
 
@@ -232,8 +234,11 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    tools = [tool for group in groups for tool in group]
-    return list({tool_identity(tool): tool for tool in tools}.values())
+    merged: dict[object, Item] = {}
+    for group in groups:
+        for tool in group:
+            merged[tool_identity(tool)] = tool
+    return list(merged.values())
 
 
 def responses_tool_choice(
@@ -248,10 +253,12 @@ def responses_tool_choice(
     if isinstance(choice, str):
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
+        wanted = _flatten_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    chosen = [wanted]
+    if wanted["type"] == "allowed_tools":
+        chosen = wanted["tools"]
     _check_offered(chosen, tools)
     return wanted
 
@@ -261,7 +268,9 @@ def next_tool_choice(choice: object) -> object:
     # A choice that demands a call would make the model call again and again.
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
+    if choice == "none":
+        return choice
+    return None
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -336,35 +345,49 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
+    wanted: Item = dict(choice)
+    if isinstance(kind, str) and isinstance(choice.get(kind), Mapping):
+        wanted = dict(choice[kind])
+    wanted["type"] = kind
     if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
+        wanted["tools"] = [_flatten_choice(tool, names) for tool in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered = {key for tool in tools for key in _choice_keys(tool)}
+    offered: set[_ChoiceKey] = set()
+    for tool in tools:
+        key = _choice_key(tool)
+        offered.add(key)
+        offered.add(key._replace(label=""))  # a choice may leave it out
     for wanted in chosen:
-        if _choice_keys(wanted)[0] not in offered:
+        if _choice_key(wanted) not in offered:
             raise InvalidRequest(
                 f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
-def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
-    """Return what identifies a tool in a choice, with its label and without."""
+class _ChoiceKey(NamedTuple):
+    """What identifies a tool in a choice."""
+
+    kind: str
+    label: str
+    name: str
+
+
+def _choice_key(tool: Item) -> _ChoiceKey:
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind = as_text(tool.get("type"))
-    label = as_text(tool.get("server_label"))
-    return (kind, label, name), (kind, "", name)
+    return _ChoiceKey(
+        kind=as_text(tool.get("type")),
+        label=as_text(tool.get("server_label")),
+        name=name,
+    )
