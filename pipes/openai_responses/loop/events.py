@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
-from openai_responses.items import Item, is_call, item_type, message_text
+from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import Trial
@@ -134,24 +134,6 @@ class ModelAnswer(NamedTuple):
     def output(self) -> list[Item]:
         """The finished items."""
         return [item for _, item in self.items]
-
-    @property
-    def tool_calls(self) -> list[Item]:
-        """The calls; those of an answer that failed are not made."""
-        if self.ending.is_failure:
-            return []
-        return [item for item in self.output if is_call(item)]
-
-    @property
-    def is_final(self) -> bool:
-        """Whether this is the answer to the user: it calls nothing."""
-        return not self.tool_calls
-
-    @property
-    def text_content(self) -> str:
-        """What the answer says."""
-        messages = [item for item in self.output if item_type(item) == "message"]
-        return "\n\n".join(message_text(message) for message in messages)
 
 
 RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
