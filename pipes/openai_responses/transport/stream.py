@@ -345,7 +345,7 @@ def _checked(value: object, kind: type) -> Any:
 _NO_INDEX = -1
 
 
-def _index(wire: JsonObject) -> int:
+def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
@@ -383,12 +383,12 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+    return AnnotationAdded(_read_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
-        _index(wire),
+        _read_index(wire),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
@@ -396,11 +396,11 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
 
 
 def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+    return ItemAdded(_read_index(wire), _checked(wire["item"], dict))
 
 
 def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
+    return ItemDone(_read_index(wire), _checked(wire["item"], dict))
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
