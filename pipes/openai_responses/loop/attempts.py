@@ -73,6 +73,7 @@ from openai_responses.transport.connections import (
     Timeouts,
 )
 from openai_responses.transport.stream import (
+    END_OF_STREAM,
     EventStreamDecoder,
     FinalResponse,
     ItemAdded,
@@ -190,7 +191,7 @@ class Attempts:
         try:
             async with aclosing(self._send(self.request)) as events:
                 async for event in events:
-                    for shown in self._visible(event):
+                    for shown in self._show_or_hold(event):
                         yield shown
         except ResponsesError as caught:
             self.error = caught
@@ -214,7 +215,7 @@ class Attempts:
         if used_up and wants_to_continue:
             self.response.ending = Ending("incomplete", sentence=used_up)
 
-    def _visible(self, event: RunEvent) -> list[RunEvent]:
+    def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the beginning of a
@@ -388,12 +389,14 @@ class _Background:
         self._is_polling = False
         self._is_cancelled = False
 
-    def is_new(self, event: ServerSentEvent) -> bool:
+    def take(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
         """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        if event.data == END_OF_STREAM:
+            return True
+        wire = json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
         if not isinstance(number, int):
@@ -559,7 +562,7 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            for event in _whole_events(response, state, background):
+            for event in _feed_whole(response, state, background):
                 yield event
             return
         reader = _StreamReader(answer, attempts, background)
@@ -647,16 +650,19 @@ class _StreamReader:
         try:
             for wire_event in batch:
                 parsed = parse_event(wire_event)
-                if self._background is None or self._background.is_new(wire_event):
+                if self._background is None or self._background.take(wire_event):
                     yield parsed
         except MalformedEvent as error:
             self._malformed = error
 
 
-def _whole_events(
+def _feed_whole(
     response: JsonObject, state: ResponseState, background: _Background | None
 ) -> list[RunEvent]:
-    """Return the run events of an answer in one piece; none while it is in progress."""
+    """Feed an answer in one piece to its response; return its run events.
+
+    While the server is working on it, there are none.
+    """
     if background is not None:
         background.note(response)
     status = str(response.get("status") or "completed")
@@ -692,9 +698,12 @@ def _retriable_failure(
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
+    if isinstance(event, ResponseDone):
+        return False
     if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+        return True
+    is_text = item_type(event.item) in ("message", "reasoning")
+    return not is_text or has_text(event.item)
 
 
 def _may_run_on_server(error: ResponsesError | None) -> bool:

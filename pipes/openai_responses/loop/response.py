@@ -203,6 +203,7 @@ class ResponseState:
         call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
+            """Say whether it has the same type, and no other `call_id`."""
             if item_type(known) != kind:
                 return False
             known_call_id = as_text(known.get("call_id"))
@@ -220,7 +221,8 @@ class ResponseState:
         self._growing = _NO_TEXT
         self._items.append(item)
         self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
+        for item_id in ids:
+            self._ids[item_id] = position
         self._latest[index] = position
         shown = self._with_own_call_id(item)
         events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
@@ -255,7 +257,8 @@ class ResponseState:
             rest = self._open[position].end_part(text_place, event.text)
             return events + self._deltas(position, rest)
         self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+        shown = TextDelta(self._first + position, kind, event.part, event.text)
+        return [*events, shown]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
@@ -268,7 +271,8 @@ class ResponseState:
         if position is None:
             position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
+        for item_id in _ids(item):
+            self._ids[item_id] = position
         rests = self._open.pop(position).end_item(list(item_texts(item)))
         events += self._deltas(position, rests)
         self._growing = _NO_TEXT
@@ -299,7 +303,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
         index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response

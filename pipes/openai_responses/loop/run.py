@@ -312,11 +312,13 @@ class _Rounds:
         with self._spending.pause():  # a judge takes time only if it asks a person
             judgment = await toolset.judge.judge(allowed)
         judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        verdicts = [
-            judged[verdict.call["call_id"]] if verdict.is_made else verdict
-            for verdict in verdicts
-        ]
-        return Judgment(verdicts, judgment.question)
+        final: list[Verdict] = []
+        for verdict in verdicts:
+            if verdict.is_made:
+                final.append(judged[verdict.call["call_id"]])
+            else:
+                final.append(verdict)
+        return Judgment(final, judgment.question)
 
     def _apply_budget(
         self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
@@ -402,7 +404,7 @@ class _Rounds:
         if judgment.is_open or not self._may_call or self._spending.stopped:
             return
         items = [*received, *self._inputs]
-        self.request = next_request(self._answer.request, items)
+        self.request = _next_request(self._answer.request, items)
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield the events of a call that no response of this run contains."""
@@ -469,7 +471,7 @@ def _refuse(call: Item, why: str) -> ToolResult:
     return tool_error(f"{call.get('name')} {why}")
 
 
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+def _next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
     """Return the request that follows `request`: it has the new `items` in its input.
 
     A tool that had to be called has been called, so it is not required again.

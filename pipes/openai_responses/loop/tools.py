@@ -197,7 +197,7 @@ class CallTexts(NamedTuple):
 
     def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
         """Return the result of a call that a limit keeps from being made."""
-        return ToolResult(self.describe(_name(call), limit), failed=True)
+        return ToolResult(self.describe(_called_name(call), limit), failed=True)
 
 
 class Verdict(NamedTuple):
@@ -324,7 +324,7 @@ def _result_of(call: _StartedCall, limits: CallLimits) -> ToolResult:
     if call.task.done() and not call.task.cancelled():
         return call.task.result()
     why = f"was stopped: the tools took over {limits.batch_seconds:g} s."
-    return tool_error(f"{_name(call.item)} {why}")
+    return tool_error(f"{_called_name(call.item)} {why}")
 
 
 def _cancel(calls: Iterable[_StartedCall]) -> None:
@@ -408,9 +408,9 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     If a tool passes calls on, its own arguments are checked, then those of the tool
     that it names.
     """
-    name = _name(call)
+    name = _called_name(call)
     try:
-        arguments = _arguments(call)
+        arguments = _read_arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
@@ -442,7 +442,7 @@ def _ready_call(
     return _ReadyCall(name, checked, tools.call_kind(name))
 
 
-def _arguments(call: Item) -> object:
+def _read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
@@ -498,5 +498,5 @@ def _cap_part(part: Item, characters: int) -> Item:
     return {**part, "text": _cap_output(part["text"], characters)}
 
 
-def _name(call: Item) -> str:
+def _called_name(call: Item) -> str:
     return str(call.get("name") or "")

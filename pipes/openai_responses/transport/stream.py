@@ -285,7 +285,7 @@ def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-_END_OF_STREAM = "[DONE]"
+END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -299,7 +299,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     Other servers end their streams with `[DONE]`. Thousands of brackets are a
     RecursionError, no value a StopIteration.
     """
-    if event.data == _END_OF_STREAM:
+    if event.data == END_OF_STREAM:
         return None
     text = event.data.strip(_JSON_SPACE)
     try:
