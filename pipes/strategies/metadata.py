@@ -7,8 +7,9 @@ from owui_chat.closing_line import AnswerFigures, closing_line
 
 
 class RunMetadata(NamedTuple):
-    """The figures of an answer over all its rounds; `price` is in US dollars, 0 if
-    unknown, `latency` in seconds.
+    """The figures of an answer over all its rounds.
+
+    `price` is in US dollars, 0 if unknown, `latency` in seconds.
     """
 
     strategy: str

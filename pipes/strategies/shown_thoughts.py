@@ -4,9 +4,9 @@ Where a host stores each message of the model with its record, a message cannot 
 another item, as in `strategies.thoughts`. So it keeps its place and its own text, and
 only what is shown of it changes:
 
-    text in think tags                  a thought in front of the message, or nothing
-    a response that calls a tool        a thought that names the tool, or nothing
-    without a word
+    text in think tags             a thought in front of the message, or nothing
+    a call without a word          a thought in front of it that names the tool, or
+                                   nothing
 """
 
 from collections.abc import Iterator, Sequence
@@ -261,12 +261,14 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = {**part, "text": answer_text(text)} if text else part
+    answer = dict(part)
+    if text:
+        answer["text"] = answer_text(text)
     annotations = content_parts(part.get("annotations"))
-    if not annotations:
-        return answer
-    moved = [_move_annotation(annotation, text) for annotation in annotations]
-    return {**answer, "annotations": moved}
+    if annotations:
+        moved = [_move_annotation(annotation, text) for annotation in annotations]
+        answer["annotations"] = moved
+    return answer
 
 
 def _move_annotation(annotation: Item, text: str) -> Item:

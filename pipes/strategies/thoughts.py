@@ -164,7 +164,7 @@ class _MessageParts:
             return
         last = self._parts[-1]
         text = message_text(self._item)
-        is_one_part = parse_spans(text) == [TextSpan(False, text)]
+        is_one_part = parse_spans(text) == [TextSpan(is_thought=False, text=text)]
         if is_one_part and not last.is_thought:
             last.text = text
             yield ItemDone(last.index, self._item)
@@ -269,7 +269,8 @@ class ThoughtFilter:
 
     def _announce_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield a thought about a call."""
-        thought = ShownPart(self._new_index(), str(call.get("call_id")), True)
+        call_id = str(call.get("call_id"))
+        thought = ShownPart(self._new_index(), call_id, is_thought=True)
         yield from thought.events(announcement(call))
 
     def _close(self) -> Iterator[RunEvent]:
