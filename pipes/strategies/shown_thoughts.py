@@ -37,29 +37,27 @@ _READ_KINDS = ("text", "refusal", "summary", "reasoning")
 
 @dataclass(slots=True)
 class _GrowingMessage:
-    """A message that has not ended.
-
-    `added` is its beginning, which waits for the first text of the answer: a thought
-    that comes before stands in front of the message. `has_begun` says whether it was
-    shown, `has_text` whether text of the answer was, `has_thought` whether the model has
-    written one, and `thought` is the one that is open on the page.
-    """
+    """A message that has not ended."""
 
     added: ItemAdded
+    """Its beginning, which waits for the first text of the answer: a thought that comes
+    before stands in front of the message."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
     has_begun: bool = False
+    """Whether its beginning was shown."""
     has_text: bool = False
+    """Whether text of the answer was shown."""
     has_thought: bool = False
+    """Whether the model has written a thought."""
     thought: ShownPart | None = None
+    """The thought that is open on the page."""
 
 
 class ShownThoughts:
     """Shows one answer over all its responses.
 
     Thoughts have negative indexes, so that all others stay those of the run: records
-    are stored by them. Of the current response, `_has_called` says whether it calls a
-    tool, and `_has_words` whether it brought text that people read. `_messages` are
-    those that have not ended, by their indexes.
+    are stored by them.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
@@ -67,8 +65,11 @@ class ShownThoughts:
         self._are_shown = are_shown
         self._thought_count = 0
         self._has_called = False
+        """Whether the current response calls a tool."""
         self._has_words = False
+        """Whether the current response brought text that people read."""
         self._messages: dict[int, _GrowingMessage] = {}
+        """Those that have not ended, by their indexes."""
         self._announced: dict[str, Item] = {}
         """The thoughts that name a tool, by the ids of their calls."""
 

@@ -77,14 +77,7 @@ from openai_responses.ulid import new_ulid
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced. A *position* is that of an item in
-    this list; its index in the run is `_first` more. `_ids` has the positions by the ids
-    of the wire, `_latest` by `output_index`. `_open` has the texts of the items that
-    grow, `_ended` the final items, both by position. `_early` has the deltas whose item
-    is not known yet, by its id, or by its `output_index` if the delta has none.
-    `_growing` is the text that the last delta belongs to, and the position of its item.
-    `_known_call_ids` are those of all calls so far, `_own_call_ids` the ids that calls
-    leave with, by those of the wire.
+    A *position* is that of an item in `_items`; its index in the run is `_first` more.
     """
 
     def __init__(
@@ -102,14 +95,24 @@ class ResponseState:
         self.trace = Trace()
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
+        """Those of all calls so far, earlier responses included."""
         self._own_call_ids: dict[str, str] = {}
+        """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
+        """The items as they were announced."""
         self._ids: dict[str, int] = {}
+        """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
+        """The position of the last item that came with an `output_index`."""
         self._early: dict[str | int, list[TextDelta]] = {}
+        """Deltas whose item is not known yet, by its id, or by its `output_index` if the
+        delta has none."""
         self._open: dict[int, GrowingParts] = {}
+        """The texts of the items that grow, by position."""
         self._growing = _NO_TEXT
+        """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
+        """The final items, by position."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:

@@ -150,15 +150,7 @@ async def run_rounds(
 
 
 class _Rounds:
-    """The rounds of a run; each is a response and the outputs of its calls.
-
-    `request` is the next one, None at the end. `_answer` is the last response,
-    `_inputs` are the input items that answer its calls, `_may_call` says whether it was
-    allowed to call tools, and `_had_output` whether the run had items before it.
-    `_output` and `_usages` are those of the whole run. `_held` are events of calls that
-    wait for the judgment. `_was_limited` says whether a limit has kept a call from being
-    made.
-    """
+    """The rounds of a run; each is a response and the outputs of its calls."""
 
     def __init__(
         self,
@@ -168,18 +160,27 @@ class _Rounds:
         spending: Spending,
     ) -> None:
         self.request: ResponsesRequest | None = request
+        """The next one, None at the end."""
         self._provider = provider
         self._toolset = toolset
         self._spending = spending
         self._answer = ModelAnswer(COMPLETED, request)
+        """The last response."""
         self._inputs: list[Item] = []
+        """The input items that answer its calls."""
         self._output: list[Item] = []
+        """The items of the whole run."""
         self._next_index = 0
         self._usages: list[Usage] = []
+        """Those of the whole run."""
         self._had_output = False
+        """Whether the run had items before the last response."""
         self._may_call = True
+        """Whether the last response was allowed to call tools."""
         self._was_limited = False
+        """Whether a limit has kept a call from being made."""
         self._held: list[RunEvent] = []
+        """Events of calls that wait for the judgment."""
 
     async def respond(self, request: ResponsesRequest) -> RoundEvents:
         """Request a response; yield its events, but hold back calls for the judge.

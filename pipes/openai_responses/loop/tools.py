@@ -158,8 +158,11 @@ class CallLimits(NamedTuple):
 
     at_once: int = 8
     seconds: float = 120.0
+    """Of one call."""
     batch_seconds: float = 600.0
+    """Of all calls of a response together."""
     characters: int = 100_000
+    """Of each text of an output."""
     own: Sequence[tuple[str, float]] = ()
     """Seconds by patterns of names; the first match replaces both limits above."""
 
@@ -246,22 +249,21 @@ class CallJudge(Protocol):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `carries_reasoning` says whether the model gets
-    its reasoning again between its calls. Unless it `runs_calls`, calls are left to the
-    host. Without a `judge` every call is made that the approver allows.
-    """
+    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     log: Callable[[str], object] = ignore_report
+    """Takes lines about failed tools."""
     budget: Budget = Budget()
     carries_reasoning: bool = True
+    """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
+    """Whether calls run here; if not, all are left to the host."""
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
+    """Without one every call is made that the approver allows."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
