@@ -42,10 +42,13 @@ class ShownPart:
     def _item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
+            summary: list[Item] = []
+            if text:
+                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "summary": summary,
                 "status": status,
             }
         return {

@@ -102,7 +102,7 @@ class Limits(NamedTuple):
     """The shortest time between two events that show more of an answer."""
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
+    resuming: RetryPolicy = RetryPolicy(max_retries=12)
     """Of the requests in a row for the rest of a background response."""
     poll_seconds: float = 5.0
     """The wait while the server is still working on a background response."""

@@ -190,7 +190,7 @@ class _Rounds:
         """
         self.request = None
         number = self._spending.begin_round()
-        limit = self._spending.limit_of_round(number)
+        limit = self._spending.limit_of_round()
         self._may_call = limit is None and not self._was_limited
         if request.tools and not self._may_call:
             request = request.model_copy(update={"tool_choice": "none"})
@@ -260,7 +260,7 @@ class _Rounds:
         The API accepts the answer to an approval request only with the reasoning before
         that request, so it is sent again even where the toolset carries none.
         """
-        limit = self._spending.limit_of_calls(self._spending.rounds)
+        limit = self._spending.limit_of_calls()
         judgment = await self._judge(calls, limit, toolset)
         for event in self._release(judgment.question):
             yield event
@@ -287,7 +287,7 @@ class _Rounds:
         """
         self.request = None
         with self._provider.paused():
-            limit = self._spending.limit_of_calls(self._spending.rounds)
+            limit = self._spending.limit_of_calls()
             judgment = await self._judge(calls, limit, toolset)
             shown_calls = [judgment.question] if judgment.question else calls
             for call in shown_calls:
@@ -452,8 +452,10 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
+        if not has_text:
+            ending = ending.without_text()
         return RunDone(
-            ending=ending if has_text else ending.without_text(),
+            ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
             output=tuple(self._output),

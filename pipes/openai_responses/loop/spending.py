@@ -156,17 +156,17 @@ class Spending:
             if self._pauses == 0:
                 self._started_at += self._now() - self._paused_at
 
-    def limit_of_round(self, number: int) -> SpentLimit | None:
-        """Return the limit that keeps a response from calling tools, if any."""
-        if number > self._budget.rounds:
+    def limit_of_round(self) -> SpentLimit | None:
+        """Return the limit that keeps the last round from calling tools, if any."""
+        if self.rounds > self._budget.rounds:
             return "rounds"
         return self._spent_limit()
 
-    def limit_of_calls(self, number: int) -> SpentLimit | None:
-        """Return the limit that refuses the calls of a round, if any."""
+    def limit_of_calls(self) -> SpentLimit | None:
+        """Return the limit that refuses the calls of the last round, if any."""
         max_rounds = self._budget.rounds
-        is_last_of_many = number == max_rounds and max_rounds > 1
-        if is_last_of_many or number > max_rounds:
+        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
+        if is_last_of_many or self.rounds > max_rounds:
             return "rounds"
         return self._spent_limit()
 

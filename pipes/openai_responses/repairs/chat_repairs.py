@@ -325,8 +325,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        number = counts[digest]
-        names.append(f"{digest}.{number}" if number else digest)
+        name = digest
+        if counts[digest]:
+            name = f"{digest}.{counts[digest]}"
+        names.append(name)
         counts[digest] += 1
     return names
 
@@ -354,8 +356,9 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     if not own:
         return rows
     changed = _apply_changes(rows, _join_changes(rows, own))
-    in_pairs = {id(item) for item in drop_orphans([row.item for row in changed])}
-    return [row for row in changed if id(row.item) in in_pairs]
+    whole = drop_orphans([row.item for row in changed])
+    kept = {id(item) for item in whole}
+    return [row for row in changed if id(row.item) in kept]
 
 
 def _apply_changes(

@@ -244,8 +244,11 @@ class Refusal:
         return OwnTexts(self.sent.asked)
 
     @property
-    def _param(self) -> str:
-        """What the server itself names; not what a body inside of its words names."""
+    def named_parameter(self) -> str:
+        """What the server itself names in `param`, like a place or a parameter's path.
+
+        Not what a body inside of its words names.
+        """
         if self.error.is_relayed:
             return ""
         return self.error.param or ""
@@ -260,7 +263,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
-        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
+        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
         list_name = match[1]
@@ -273,14 +276,14 @@ class Refusal:
     @property
     def has_named_place(self) -> bool:
         """Whether the server's own `param` names the place."""
-        return _NAMED_PLACE.fullmatch(self._param) is not None
+        return _NAMED_PLACE.fullmatch(self.named_parameter) is not None
 
     def _place_in_words(self) -> re.Match[str] | None:
         """Return the first place in the words that the request could not have said.
 
         A `param` that names something else is more certain than words.
         """
-        if self._param not in ("", "input", "tools"):
+        if self.named_parameter not in ("", "input", "tools"):
             return None
         words = self.words
         if self.error.is_relayed:
@@ -295,16 +298,11 @@ class Refusal:
                 return match
         return None
 
-    @property
-    def named_parameter(self) -> str:
-        """The `param`, which may be the path of a parameter."""
-        return self._param
-
     @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
-        if self._param:
-            return self._param
+        if self.named_parameter:
+            return self.named_parameter
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed

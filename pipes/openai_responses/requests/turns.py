@@ -66,7 +66,7 @@ def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     if unpacker.unconsumed_tail:
         raise JsonTooLarge
     unpacked_left.spend(len(text))
-    turn = Turn(*json.loads(text))
+    turn = Turn(*json.loads(text))  # a tuple is a list in JSON
     tools = (turn.base or {}).get("tools", ())
     has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
     return None if has_namespaces else turn
@@ -99,7 +99,9 @@ def _next_turn(
     """Return what differs from the `earlier` turns; None if items cannot state it."""
     fields = asked.base or {}
     base = earlier[0].base or {}
-    items = [item for turn in earlier for item in turn.items]
+    items: list[Item] = []
+    for turn in earlier:
+        items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
     update = _changed_settings(held, fields, default_effort)
@@ -217,12 +219,16 @@ def _restrict_choice(
         return choice
     if not left:
         return "none"
-    tools = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    tools = [_named_tool(tool) for tool in left]
     return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
+
+
+def _named_tool(tool: Item) -> Item:
+    return {key: tool[key] for key in tool if key in _CHOICE_KEYS}
 
 
 def _schema(tool: Item) -> Item:

@@ -177,19 +177,22 @@ class Deadlines:
         self.timeouts = timeouts
         self._set_waiting = set_waiting
         self._end = float("inf")
+        """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
+        self._event_due = _now() + self.timeouts.first_event
+        """When the next event has to be there, by the same clock."""
         self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that `_event_due` comes from."""
         self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
+        self._event_due = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
         self._set_waiting(True)
 
@@ -209,11 +212,11 @@ class Deadlines:
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
+        return asyncio.timeout_at(min(self._event_due, self._end))
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
+        if self._end <= self._event_due:
             return TimedOut("total_timeout")
         return TimedOut(self._kind)
 
@@ -264,7 +267,10 @@ class HttpResponse:
         # Without the exception the reader gives out what had arrived; the next call
         # raises.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
+        rest = content.read_nowait()
+        if rest:
+            return rest
+        return await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""

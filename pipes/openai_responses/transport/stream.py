@@ -67,10 +67,15 @@ class EventStreamDecoder:
         self._most_bytes = most_bytes
         self._joins_deltas = joins_deltas
         self._partial_line = bytearray()
+        """The beginning of a line whose end has not come."""
         self._after_cr = False
+        """Whether the last chunk ended with CR: an LF then belongs to the same line."""
         self._event = b""
+        """The name of the event whose lines are being read."""
         self._lines: list[bytes] = []
+        """The data of that event so far."""
         self._size = 0
+        """About what its lines take in memory, other fields and comments included."""
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes; it may begin inside of a CRLF.
