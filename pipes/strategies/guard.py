@@ -150,7 +150,7 @@ def _read_options(node: object) -> list[str]:
     return [_option_text(option) for option in as_list(options)]
 
 
-def _option_text(value: Any) -> str:
+def _option_text(value: object) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])

@@ -152,7 +152,7 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
         # One more than is shown: the list then says that there are others.
         first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
         words = _listed([_quote(choice) for choice in first_choices])
@@ -162,15 +162,21 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
     return _missing_key(value, node.get("required") or (), path)
 
 
-def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
+def _missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
+    """Return the error of the first required key that is missing, if any."""
     for name in required:
         if name not in value:
             return f"{_joined(path, str(name))} is missing"
     return ""
 
 
-def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    return any(_same(value, choice) for choice in choices)
+def _is_one_of(value: object, choices: Sequence[object]) -> bool:
+    """Compare as JSON does: true is not 1."""
+    for choice in choices:
+        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
+        if is_same_kind and value == choice:
+            return True
+    return False
 
 
 def _joined(path: str, name: str) -> str:
@@ -190,18 +196,11 @@ def _shortened(word: str) -> str:
     return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     """Return a value as a model reads it, with the beginning of a long text."""
     if isinstance(value, str):
         return repr(value[:_MAX_SHOWN_CHARACTERS])
     return short_repr(value)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(value, bool) is not isinstance(other, bool):
-        return False
-    return bool(value == other)
 
 
 def check_arguments(

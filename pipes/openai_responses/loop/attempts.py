@@ -485,7 +485,9 @@ class _Background:
             self._attempts.connections.do_later(self._close(part, first))
             raise
 
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+    async def _close(
+        self, part: RunEvents, first: asyncio.Future[RunEvent | None]
+    ) -> None:
         """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
             {first, self._response_id},

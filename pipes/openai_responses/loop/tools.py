@@ -479,25 +479,28 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         return ToolResult(toolset.texts.failed.replace("{tool}", name), failed=True)
 
 
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with at most so many `characters` of each of its texts.
-
-    A longer text keeps its beginning and its end, with a note between them.
-    """
+def _cap_output(output: str | list[Item], characters: int) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts."""
     if isinstance(output, list):
         return [_cap_part(part, characters) for part in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
+    return _cap_text(output, characters)
 
 
 def _cap_part(part: Item, characters: int) -> Item:
     """Return a part of an output, its text capped."""
-    if "text" not in part:
+    text = part.get("text")
+    if not isinstance(text, str):
         return part
-    return {**part, "text": _cap_output(part["text"], characters)}
+    return {**part, "text": _cap_text(text, characters)}
+
+
+def _cap_text(text: str, characters: int) -> str:
+    """Return a text; a longer one keeps its beginning and its end, with a note."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
 
 
 def _called_name(call: Item) -> str:

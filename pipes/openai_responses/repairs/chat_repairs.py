@@ -473,7 +473,7 @@ def _without_media(item: Item) -> Item:
     return changed
 
 
-def _part_without_media(part: Any) -> Any:
+def _part_without_media(part: object) -> object:
     if isinstance(part, dict) and part.get("type") in _MEDIA:
         return {"type": "input_text", "text": _MEDIA_GONE}
     return part

@@ -383,7 +383,7 @@ def resolve_reference(root: JsonObject, reference: object) -> Any:
     return part
 
 
-def _step_into(part: Any, name: str) -> Any:
+def _step_into(part: object, name: str) -> Any:
     if not isinstance(part, list):
         return as_mapping(part).get(name)
     if name.isdecimal() and int(name) < len(part):

@@ -208,8 +208,8 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
 
 
 def _restrict_choice(
-    choice: Any, offered: Sequence[Item], declared: Sequence[Item]
-) -> Any:
+    choice: object, offered: Sequence[Item], declared: Sequence[Item]
+) -> object:
     """Return a choice that leaves out what is declared and not offered any more."""
     # A tool that is not offered any more stays declared: without it the beginning would
     # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from openai_responses.errors import (
     AnswerTooLarge,
@@ -340,7 +340,10 @@ _ODD_EVENT = (
 """Errors of text that is not JSON, and of JSON that is not an event."""
 
 
-def _checked(value: object, kind: type) -> Any:
+_Kind = TypeVar("_Kind")
+
+
+def _checked(value: object, kind: type[_Kind]) -> _Kind:
     """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
@@ -354,7 +357,7 @@ def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
-    return int(_checked(index, int))
+    return _checked(index, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
