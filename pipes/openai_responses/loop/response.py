@@ -358,6 +358,7 @@ _OPENED_BY = {
 
 
 def _has_fields(item: Item) -> bool:
+    """Say whether there is an item: citations and sketches fit one of any type."""
     return bool(item)
 
 

@@ -131,9 +131,10 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
+    """Return what answers for a pro model that was switched off, None for any other.
 
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    Its successor is the pro mode of another model, which people would not find in
+    the list of models by the name that they used.
     """
     last_day = _parse_date(model.facts.shutdown)
     if last_day is None or today < last_day:

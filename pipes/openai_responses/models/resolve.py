@@ -51,20 +51,21 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort`, `pro`, the mode, and `research` are what the name stood
-    for.
-    """
+    """What a name stands for."""
 
     id: str
+    """Sent as `model`."""
     family: str
+    """Encrypted reasoning is readable inside one family."""
     effort: str | None
+    """The one in the name, if any."""
     facts: ModelFacts
     name: str
+    """For people."""
     pro: bool = False
+    """Whether the name asks for the pro mode."""
     research: bool = False
+    """Whether the name asks for research."""
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""

@@ -164,7 +164,7 @@ def _may_want_plain_words(failure: Failure) -> bool:
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     """Say whether a repair is new, and changes what was sent.
 
-    Nor does it give back an effort that another repair took away.
+    An effort that an earlier repair took away is not given back.
     """
     if repair in sent.repairs:
         return False

@@ -43,6 +43,7 @@ from openai_responses.requests.parameters import (
 from openai_responses.requests.tools import fit_calls
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
+"""What reasoning models reject, or accept only with the effort `none`."""
 
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""

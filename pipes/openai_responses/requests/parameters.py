@@ -98,6 +98,8 @@ _MAX_FORMAT = 300_000
 model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_NAME = 64
+"""Characters of a format's name; the API refuses longer ones, and other signs."""
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -216,8 +218,9 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise parameter_error(name, why)
-    title = _NOT_IN_A_NAME.sub("_", str(value.get("name") or "response"))[:64]
-    fields: dict[str, Any] = {"name": title, "schema": value["schema"]}
+    own_name = str(value.get("name") or "response")
+    format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_NAME]
+    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
     if value.get("description"):
         fields["description"] = value["description"]
     strict = value.get("strict")
@@ -258,7 +261,10 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    """Return a stable name for an id, which is random and cannot be guessed."""
+    """Return a stable name for an id, which is random and cannot be guessed.
+
+    A cache key has at most 64 characters.
+    """
     if not value:
         return None
     return hex_digest(f"openai_responses:{kind}:{value}")[:48]

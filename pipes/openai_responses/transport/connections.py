@@ -222,7 +222,9 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
+"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
 _MAX_ERROR_BODY = 64 * 1024
+"""Bytes of such a body, or rest, that are read."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -510,7 +512,10 @@ class Connections:
         self._pool().start(work)
 
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
+        """Send an empty request, up to three times; ignore the result.
+
+        Nobody waits for it, and a cancellation that does not arrive costs money.
+        """
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -534,6 +539,7 @@ def _is_final_status(status: int) -> bool:
 
 
 _ITEMS_AT_ONCE = 1000
+"""Items that are encoded before others get the event loop."""
 
 
 async def _encode(payload: JsonObject) -> bytes:
