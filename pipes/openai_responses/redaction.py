@@ -118,10 +118,10 @@ def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     line = "\\n".join(redact(text, secrets).splitlines())
     if line.isprintable():
         return line
-    return "".join(_printable(character) for character in line)
+    return "".join(_escape_unprintable(character) for character in line)
 
 
-def _printable(character: str) -> str:
+def _escape_unprintable(character: str) -> str:
     if character.isprintable():
         return character
     return ascii(character)[1:-1]  # without its quotes

@@ -83,34 +83,34 @@ class _SchemaCheck(NamedTuple):
                 size *= json_size(value, self.budget.left)
         self.budget.spend(size)
 
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
             return ""
         compared = (path, id(value), id(node))
         if compared not in self.errors:
             self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._error(value, node, path, depth)
+            self.errors[compared] = self._compare(value, node, path, depth)
         return self.errors[compared]
 
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        error = _own_error(value, node, path)
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
         if error:
             return error
         for inner in self._inner_comparisons(value, node, path):
-            error = self.error(inner.value, inner.node, inner.path, depth + 1)
+            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
         for option in options:
-            if not self.error(value, option, path, depth + 1):
+            if not self.find_error(value, option, path, depth + 1):
                 return ""
         return f"{path or 'object'} fits none of its forms" if options else ""
 
@@ -141,32 +141,32 @@ class _SchemaCheck(NamedTuple):
                 continue
             may_be_null = self.lenient and name not in required
             if value[name] is not None or not may_be_null:
-                own_path = _joined(path, name)
+                own_path = _join_path(path, name)
                 yield _Comparison(value[name], properties[name], own_path)
 
 
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     """Return the error of a value itself: its type, its choice, its missing keys."""
     shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
         # One more than is shown: the list then says that there are others.
         first_choices = allowed[: _MAX_SHOWN_CHOICES + 1]
-        words = _listed([_quote(choice) for choice in first_choices])
+        words = _join_with_or([_quote(choice) for choice in first_choices])
         return f"{shown_path} must be one of {words}"
     if not isinstance(value, Mapping):
         return ""
-    return _missing_key(value, node.get("required") or (), path)
+    return _find_missing_key(value, node.get("required") or (), path)
 
 
-def _missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
+def _find_missing_key(value: JsonObject, required: Sequence[object], path: str) -> str:
     """Return the error of the first required key that is missing, if any."""
     for name in required:
         if name not in value:
-            return f"{_joined(path, str(name))} is missing"
+            return f"{_join_path(path, str(name))} is missing"
     return ""
 
 
@@ -179,18 +179,18 @@ def _is_one_of(value: object, choices: Sequence[object]) -> bool:
     return False
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_with_or(words: Sequence[str]) -> str:
     """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown = [_shortened(word) for word in words[:_MAX_SHOWN_CHOICES]]
+    shown = [_shorten(word) for word in words[:_MAX_SHOWN_CHOICES]]
     listed = " or ".join(shown)
     return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
 
 
-def _shortened(word: str) -> str:
+def _shorten(word: str) -> str:
     if len(word) <= _MAX_SHOWN_CHARACTERS:
         return word
     return word[: _MAX_SHOWN_CHARACTERS - 3] + "..."
@@ -220,7 +220,7 @@ def check_arguments(
         json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(kept, schema)
+        error = check.find_error(kept, schema)
     complaint = f"The argument {error}." if error else None
     return kept, complaint
 
@@ -250,7 +250,7 @@ def _drop_property_nulls(
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.error(None, known[name]):
+        if may_be_dropped and null_check.find_error(None, known[name]):
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
@@ -278,7 +278,7 @@ def _applicable_schemas(
         """Return the option that the value fits; all options if it fits none."""
         lenient = check._replace(errors={}, lenient=True)
         for option in options:
-            if not lenient.error(value, option):
+            if not lenient.find_error(value, option):
                 return [option]
         return options
 

@@ -83,9 +83,9 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
         if match and _is_offered(match, today):
             versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
+    for match in sorted(versioned, key=_age_key):
         newest[match["family"]] = match  # replaces an older one
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
 
 
@@ -100,7 +100,7 @@ def _is_offered(match: re.Match[str], today: str) -> bool:
     return facts.shutdown is None or today < facts.shutdown
 
 
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
     numbers = [int(number) for number in match["version"].split(".")]
     return tuple(numbers), match.string

@@ -61,15 +61,15 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    input_tokens = _count(wire.get("input_tokens"))
-    output_tokens = _count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get("input_tokens"))
+    output_tokens = _read_count(wire.get("output_tokens"))
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
+        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_read_count(inputs.get("cached_tokens")),
+        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
     )
 
@@ -78,7 +78,7 @@ _MAX_TOKENS = 10**12
 """A count above that is none."""
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     if isinstance(value, int) and 0 < value < _MAX_TOKENS:
         return value
     return 0

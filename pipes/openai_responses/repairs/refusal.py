@@ -156,12 +156,12 @@ def _readings(text: str) -> Iterator[str]:
     if "%" in text:
         yield unquote(text)
     if "\\" in text:
-        yield _ESCAPED.sub(_unescaped, text)
+        yield _ESCAPED.sub(_unescape, text)
     if "&" in text:
         yield html.unescape(text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
@@ -315,9 +315,9 @@ class Refusal:
     @property
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
-        functions = self._names(_FUNCTION_IN_WORDS)
-        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
-        labels = self._names(_SERVER_IN_WORDS)
+        functions = self._find_names(_FUNCTION_IN_WORDS)
+        kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
             # A tool's own error, as `image_generation_user_error`.
@@ -334,7 +334,7 @@ class Refusal:
             if is_named:
                 yield tool
 
-    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+    def _find_names(self, pattern: re.Pattern[str]) -> set[str]:
         """Return the names behind a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):

@@ -229,22 +229,22 @@ class LeaveOutTool(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the tool, also without an item that added it."""
         declared = declared_tools(payload)
-        remaining = self._without_it(declared)
+        remaining = self._other_tools(declared)
         if len(remaining) == len(declared):
             return payload
         changed = dict(payload)
         if self._is_added(payload):
             changed = lower_payload(payload, {ADDED_TOOLS})
         choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._without_it(changed["tools"]), choice)
+        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
 
-    def _without_it(self, tools: Sequence[Item]) -> list[Item]:
+    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
 
     def _is_added(self, payload: Mapping[str, Any]) -> bool:
         """Say whether only an item declares the tool, not the request itself."""
         tools = as_list(payload.get("tools"))
-        return len(self._without_it(tools)) == len(tools)
+        return len(self._other_tools(tools)) == len(tools)
 
 
 def _with_tools(

@@ -52,7 +52,7 @@ class ToolNames:
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        return self._sent.get(name) or _allowed_name(name, self._sent)
+        return self._sent_names.get(name) or _allowed_name(name, self._sent_names)
 
     def own_name(self, called: str, others: Collection[str] = ()) -> str:
         """Return the tool's own name for the name that the model used.
@@ -60,27 +60,27 @@ class ToolNames:
         A name that neither a tool nor one of the `others` has means the only tool that
         is spelled like it.
         """
-        own = self._own.get(called)
+        own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._spelled.get(_spelling(called))
+            own = self._names_by_spelling.get(_normalize_spelling(called))
         return own or called
 
     @cached_property
-    def _sent(self) -> Mapping[str, str]:
+    def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)
         return {name: _allowed_name(name, known) for name in known}
 
     @cached_property
-    def _own(self) -> Mapping[str, str]:
+    def _own_names(self) -> Mapping[str, str]:
         # Of two with one name, the first counts.
-        return {self._sent[name]: name for name in reversed(self.known)}
+        return {self._sent_names[name]: name for name in reversed(self.known)}
 
     @cached_property
-    def _spelled(self) -> Mapping[str, str]:
+    def _names_by_spelling(self) -> Mapping[str, str]:
         """The known names by their spelling; empty where two are spelled alike."""
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            spelling = _spelling(name)
+            spelling = _normalize_spelling(name)
             if spelling in names:
                 names[spelling] = ""  # neither of the two can be meant
             else:
@@ -117,7 +117,7 @@ _MAX_CALL_ID = 64
 """Codex's own server issued longer ones, which the API refuses (hermes-agent 72006)."""
 
 
-def _spelling(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
@@ -289,12 +289,12 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
             "A tool has no name. Every function or custom tool needs one."
         )
     if kind == "function":
-        return _function(flat, strict, strict_left)
+        return _function_tool(flat, strict, strict_left)
     known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     return {**known, **_custom_format(flat), "type": kind}
 
 
-def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))

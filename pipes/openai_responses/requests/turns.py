@@ -130,7 +130,7 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
     new = [tool for tool in asked if tool_identity(tool) not in known]
     for tool in asked:
         old = known.get(tool_identity(tool))
-        if old and _schema(old) != _schema(tool):
+        if old and _without_description(old) != _without_description(tool):
             return None
     return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
@@ -231,6 +231,6 @@ def _named_tool(tool: Item) -> Item:
     return {key: tool[key] for key in tool if key in _CHOICE_KEYS}
 
 
-def _schema(tool: Item) -> Item:
+def _without_description(tool: Item) -> Item:
     """Return what must stay the same of a declared tool: all but its description."""
     return {**tool, "description": None}

@@ -343,7 +343,7 @@ _ODD_EVENT = (
 _Kind = TypeVar("_Kind")
 
 
-def _checked(value: object, kind: type[_Kind]) -> _Kind:
+def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
@@ -357,7 +357,7 @@ def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
-    return _checked(index, int)
+    return _check_type(index, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -391,28 +391,28 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_read_index(wire), _checked(annotation, dict), item_id)
+    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _read_index(wire),
-        _checked(wire["partial_image_b64"], str),
+        _check_type(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
     )
 
 
 def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_read_index(wire), _checked(wire["item"], dict))
+    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_read_index(wire), _checked(wire["item"], dict))
+    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
+    return FinalResponse(status, _check_type(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
