@@ -28,10 +28,7 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    for depth, _ in enumerate(_levels(value)):
-        if depth > MAX_JSON_DEPTH:
-            return True
-    return False
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
 
 
 def _levels(value: object) -> Iterator[list[Any]]:

@@ -35,7 +35,9 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
     if window == 0 or len(starts) <= window:
         return MemoryWindow(messages)
     before_first_turn = messages[: starts[0]]
-    system = [message for message in before_first_turn if message.get("role") == "system"]
+    system = [
+        message for message in before_first_turn if message.get("role") == "system"
+    ]
     remembered = messages[starts[-window] :]
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"

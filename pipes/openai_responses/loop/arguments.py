@@ -269,9 +269,7 @@ def _known_properties(
     return known
 
 
-def _applicable_schemas(
-    value: Any, node: Any, check: _SchemaCheck
-) -> list[JsonObject]:
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
     """Return a schema and all that it joins to itself; of a choice, one option."""
 
     def choose(options: list[Any]) -> list[Any]:

@@ -485,9 +485,7 @@ class _Background:
             self._attempts.connections.do_later(self._close(part, first))
             raise
 
-    async def _close(
-        self, part: RunEvents, first: asyncio.Future[RunEvent | None]
-    ) -> None:
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
         """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
             {first, self._response_id},

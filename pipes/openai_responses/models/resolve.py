@@ -210,10 +210,9 @@ def _model_with_effort(name: str) -> tuple[str, str | None] | None:
         return None
     model_id, _ = _named_model(base) or (base, None)
     facts = _model_facts(model_id)
+    is_accepted = facts.reasoning
     if facts.efforts:
         is_accepted = effort in facts.efforts
-    else:
-        is_accepted = facts.reasoning
     return (model_id, effort) if is_accepted else None
 
 

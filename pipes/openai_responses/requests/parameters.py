@@ -98,7 +98,7 @@ _MAX_FORMAT = 300_000
 model or a chat, and each short question then sends it."""
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_MAX_NAME = 64
+_MAX_FORMAT_NAME = 64
 """Characters of a format's name; the API refuses longer ones, and other signs."""
 
 
@@ -219,7 +219,7 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise parameter_error(name, why)
     own_name = str(value.get("name") or "response")
-    format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_NAME]
+    format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
     fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
     if value.get("description"):
         fields["description"] = value["description"]
