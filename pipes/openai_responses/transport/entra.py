@@ -27,6 +27,7 @@ class EntraTokens:
         """Know none yet."""
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
+        """The token of each scope, and its last second."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:

@@ -18,8 +18,8 @@ from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
     count_updates,
-    drop_hosted_tool_items,
     drop_orphans,
+    drop_tool_items,
     is_call,
     is_code,
     is_commentary,
@@ -91,7 +91,7 @@ def build_input(
             run.append(part)
             continue
         ended_run = _RunHistory(run, unused, reader).items()
-        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        items += ended_run if with_tools else drop_tool_items(ended_run)
         items.append(part.item)
         run = []
     items += _RunHistory(run, unused, reader).items()
