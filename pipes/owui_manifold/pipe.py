@@ -30,7 +30,7 @@ from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.open_webui import allowed_features
+from owui_manifold.host.open_webui import without_forbidden_search
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
@@ -94,7 +94,7 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
-        allowed = await allowed_features(metadata, user)
+        allowed = await without_forbidden_search(metadata, user)
         config = read_config(self.valves, user, allowed)
         call = PipeCall(
             body=body,

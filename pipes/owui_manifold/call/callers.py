@@ -58,7 +58,7 @@ class _Permission(NamedTuple):
     """The parameters that an administrator stored with the model; they may be sent."""
 
 
-async def permitted_call(call: CheckedCall) -> CheckedCall:
+async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller = call.caller
     opened = _opened_for(call)
@@ -80,7 +80,7 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     return call._replace(body=body)
 
 
-async def permitted_agent(call: CheckedCall) -> CheckedCall:
+async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     """Return the call with what its caller may set of an agent.
 
     A model of the workspace states it in its custom parameters.
@@ -99,7 +99,7 @@ async def permitted_agent(call: CheckedCall) -> CheckedCall:
     return call._replace(agent=agent)
 
 
-def opening_error(expert: ExpertSettings) -> str:
+def caller_may_set_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."

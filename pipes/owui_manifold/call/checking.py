@@ -11,7 +11,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text
 from owui_manifold.call.agent import answering_name
-from owui_manifold.call.callers import permitted_agent, permitted_call
+from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_keys
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.call.research import check_research
@@ -49,7 +49,7 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
-    return await permitted_agent(await permitted_call(checked))
+    return await apply_stated_parameters(await drop_forbidden_keys(checked))
 
 
 async def _with_account(call: PipeCall) -> PipeCall:

@@ -25,7 +25,7 @@ class UploadKey(NamedTuple):
     name: str
 
 
-def files_refused(account: str) -> str:
+def no_files_text(account: str) -> str:
     """Return what `AccountCapabilities` remembers of an account without a Files API."""
     return f"{account}: no files"
 

@@ -181,7 +181,9 @@ def _parsed(value: object) -> object:
         return value
 
 
-async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
+async def without_forbidden_search(
+    metadata: JsonObject, user: JsonObject
+) -> JsonObject:
     """Return the metadata, without web search if the user may not use it.
 
     `features` comes from the client and is not checked by the host for a pipe
@@ -228,7 +230,7 @@ class RetrievedText(NamedTuple):
     kept_with_template: str
 
 
-async def retrieved_text(
+async def build_retrieved_text(
     sources: list[Any], kept: list[Any], question: str
 ) -> RetrievedText:
     """Return the text of `sources`, as the host wrote it, and that of the `kept` ones.
@@ -324,7 +326,7 @@ def citation_sources(
     )
 
 
-async def stored_image(host: HostContext, user: HostUser | None, url: str) -> str:
+async def store_tool_image(host: HostContext, user: HostUser | None, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))

@@ -32,7 +32,7 @@ from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
     citation_sources,
     process_tool_result,
-    stored_image,
+    store_tool_image,
     update_tool,
 )
 from owui_manifold.host.result_files import split_result_files
@@ -227,7 +227,7 @@ class HostTools:
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host, user)
+        store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
             files, text, store, user, has_row=self._user.has_row
         )

@@ -39,7 +39,7 @@ from owui_manifold.prepare.hosted_tools import (
     offer_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
-from owui_manifold.prepare.remote_rules import rule_without_rules
+from owui_manifold.prepare.remote_rules import default_remote_rule
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
 from shells.compaction import compaction_settings
@@ -223,7 +223,7 @@ def _approver(call: CheckedCall) -> Approver:
     approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
     given = as_list(call.body.get("tools")) + as_list(call.body.get("extra_tools"))
     servers = [*call.config.remote.tools, *map(as_mapping, given)]
-    return replace(approver, remote_default=partial(rule_without_rules, servers))
+    return replace(approver, remote_default=partial(default_remote_rule, servers))
 
 
 def tool_user(call: CheckedCall) -> ToolUser:

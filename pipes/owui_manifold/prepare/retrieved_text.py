@@ -12,7 +12,7 @@ from openai_responses.items import Item, content_parts
 from openai_responses.json_input import JsonObject, as_text, value_at
 from owui_chat.input.attachments import question_index
 from owui_chat.messages import ChatPart, UserMessage
-from owui_manifold.host.open_webui import RetrievedText, retrieved_text
+from owui_manifold.host.open_webui import RetrievedText, build_retrieved_text
 
 
 async def without_retrieved_text(
@@ -36,7 +36,7 @@ async def without_retrieved_text(
         return result, instructions
     words = question.stored.words if question.stored else ""
     asked = as_text(metadata.get("base_user_prompt")) or words
-    text = await retrieved_text(sources, kept, asked)
+    text = await build_retrieved_text(sources, kept, asked)
     parts_of_question = [_without_text(part, text) for part in question.content]
     result[index] = question.with_content(parts_of_question)
     return result, _replaced(instructions, text)

@@ -8,7 +8,7 @@ from openai_responses.clock import utc_today
 from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.call.callers import opening_error
+from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.hosted_tools import unused_search_budget
@@ -60,7 +60,7 @@ def _valve_notes(call: CheckedCall) -> list[str]:
     image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
     every_note = (
         *servers.notes,
-        opening_error(call.config.expert),
+        caller_may_set_error(call.config.expert),
         image_note,
         unused_search_budget(call.config, call.model),
     )
