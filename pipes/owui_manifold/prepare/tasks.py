@@ -58,5 +58,5 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
 
 
 def _missing_model_text(endpoint: Endpoint, model: str) -> str:
-    """Return the text that remembers that a key may not use a model for tasks."""
+    """Return what `AccountCapabilities` remembers of a key without a task model."""
     return f"{endpoint.account()} {model} task"
