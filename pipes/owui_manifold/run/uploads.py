@@ -92,8 +92,9 @@ class ChatUploads:
             file_id = await upload_file(endpoint, self._connections, upload, deadlines)
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
-                refused = no_files_text(endpoint.account())
-                self._prepared.call.capabilities.first_time(refused)
+                # From the next message on `prepare/chat.py` chooses no files.
+                known = no_files_text(endpoint.account())
+                self._prepared.call.capabilities.first_time(known)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             sentence = _NOT_COPIED.format(file.name, error)
             raise InvalidRequest(sentence, error.fault) from None
