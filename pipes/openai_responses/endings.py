@@ -119,7 +119,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "A newer message replaced this request. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
         "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "only_calls": "The model requested more tool calls than one answer may make, but "
         "gave no answer. Ask it to answer with what it has.",
         "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
         "the maximum number of output tokens, or choose a lower effort.",
@@ -139,9 +139,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
-        "computers{code}. Rephrase the question, or start a new chat. An administrator "
-        "can apply to OpenAI for access for security work.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
         "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
         "Rephrase the question, or start a new chat.",
         "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
@@ -164,13 +164,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "followed, because they would send the key to another address.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "407": "The HTTP proxy rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,

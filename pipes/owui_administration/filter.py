@@ -38,7 +38,7 @@ _OTHER_ID = (
     "apply. Install it with the id " + _FILTER_ID + "."
 )
 _NOT_KNOWN = (
-    "Your usage cannot be read at the moment (Open WebUI's database answers {}), so "
+    "Your usage cannot be read at the moment (Open WebUI's database reports {}), so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
@@ -69,7 +69,7 @@ class Filter:
         """Settings of the administrator."""
 
         priority: int = Field(
-            default=0, description="When this filter runs, among others."
+            default=0, description="Filters with a lower number run earlier."
         )
         USER_LIMITS_JSON: str = Field(
             default="",
@@ -80,7 +80,7 @@ class Filter:
         ENDPOINTS_JSON: str = Field(
             default="",
             description="Other addresses and keys for some groups and models, as a JSON "
-            "list of which the first that fits is used (docs/gateways.md): "
+            "list; the first entry that matches is used (docs/gateways.md): "
             '`[{"groups": ["staff"], "base_url": "https://eu.api.openai.com/v1", '
             '"api_key": "..."}]`.',
             json_schema_extra={"input": {"type": "password"}},

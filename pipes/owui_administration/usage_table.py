@@ -49,7 +49,7 @@ _ROWS_OF_ALL = (
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
 """With the addresses of users as far as they exist, the most expensive first."""
-_NOT_COUNTED = "Usage is not counted: Open WebUI's database answers {}."
+_NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 
 _MAX_DUE = 10_000

@@ -31,7 +31,7 @@ class Switch:
         """Settings of the administrator."""
 
         priority: int = Field(
-            default=0, description="When this filter runs, among others."
+            default=0, description="Filters with a lower number run earlier."
         )
 
     def __init__(self, drawing: str) -> None:

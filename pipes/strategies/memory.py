@@ -41,9 +41,8 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
         [*head, *messages[starts[-window] :]],
-        f"The memory holds {window} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
+        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
+        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
     )
 
 

@@ -577,7 +577,7 @@ def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
             sentence = SENTENCES["refused"]["407"]
             fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
+            sentence = f"The certificate of {host} is not trusted."
             fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
         case _:
             sentence = f"The model's server at {host} cannot be reached. Try again."

@@ -187,10 +187,10 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
         if key in fields and not matches_schema(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
+        return "another entry has the same server_label"
     targets = [key for key in ("server_url", "connector_id") if key in fields]
     if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
+        return "it needs either a server_url or a connector_id"
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
     return ""

@@ -22,8 +22,8 @@ RESEARCH_TOOL_CALLS = 60
 RESEARCH_OUTPUT_TOKENS = 64_000
 """Of one answer, with its reasoning."""
 
-_NO_MODEL = "{} cannot research: the model does not take long web searches."
-_NO_SERVER = "{} cannot research: the server has no web search of OpenAI."
+_NO_MODEL = "{} cannot research: the model does not support long web searches."
+_NO_SERVER = "{} cannot research: the server does not offer OpenAI's web search."
 _NO_SEARCH = "{} cannot research: you may not use web search."
 _BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "

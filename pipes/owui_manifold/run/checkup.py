@@ -42,11 +42,11 @@ _PING: Item = {
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
-    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
-    "MODEL_ID."
+    "The server accepts it, but does not list these models: {}. Allow them in the key's "
+    "project, or change MODEL_ID."
 )
 _LOST = (
-    "The API left some out since the last start: {}. Look for filters that change "
+    "The API left some of it out since the last start: {}. Look for filters that change "
     "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
 

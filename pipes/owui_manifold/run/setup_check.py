@@ -40,13 +40,13 @@ async def setup_lines(call: CheckedCall) -> list[str]:
         functions = await installed_functions()
         missing = await missing_task_models(call.host.request)
     except Exception as error:
-        reason = f"Open WebUI did not say ({describe_exception(error)})."
+        reason = f"Open WebUI could not list them ({describe_exception(error)})."
         return [*lines, finding("Filters", "", reason)]
     works = "They have the same version as the pipe."
     lines.append(finding("Filters", works, " ".join(_filter_problems(functions))))
     if missing:
         names = ", ".join(missing)
-        gone = f"Open WebUI has no {names}, so the models that clients name do tasks."
+        gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
         lines.append(finding("Open WebUI's task models", "", gone, advice))
     return lines

@@ -82,8 +82,8 @@ async def test_dropped_reasoning_is_counted_by_cause() -> None:
         text = await findings(sim.base_url, sim.api_key, dropped)
 
     assert (
-        "❌ **Earlier reasoning**: The API left some out since the last start: "
-        "3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
+        "❌ **Earlier reasoning**: The API left some of it out since the last "
+        "start: 3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
     )
 
 
@@ -93,7 +93,10 @@ async def test_models_that_the_key_lacks_are_named() -> None:
         names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
         text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
-    assert "⚠️ **The key**: It is accepted, but not listed: gpt-6.1-sol. " in text
+    assert (
+        "⚠️ **The key**: The server accepts it, but does not list these models: "
+        "gpt-6.1-sol. "
+    ) in text
     assert "change MODEL_ID" in text
 
 
@@ -268,7 +271,7 @@ async def test_functions_that_cannot_be_listed(
     monkeypatch.setattr(host.functions, "get_functions_by_type", fail)
     text = await checked(host, sim)
 
-    assert "❌ **Filters**: Open WebUI did not say (OSError" in text
+    assert "❌ **Filters**: Open WebUI could not list them (OSError" in text
     assert "✅ **A small request**" in text
 
 
