@@ -20,7 +20,7 @@ from owui_administration.agent import (
     HostRequest,
     LimitReached,
     agent_facts,
-    agent_names,
+    find_agent_model,
     is_legacy,
     usage_row,
     wants_stream,
@@ -127,12 +127,11 @@ class Filter:
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
-        names = agent_names(__model__ or {}, __request__)
-        if names is None:
+        model = find_agent_model(__model__ or {}, __request__)
+        if model is None:
             return body
-        model_id, listed = names
-        limits = await self._agent_limits(agent_facts(user, listed))
-        refusal = limits.refusal(model_id, has_price=True)
+        limits = await self._agent_limits(agent_facts(user, model.name))
+        refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
@@ -165,9 +164,8 @@ class Filter:
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event
-        names = agent_names(__model__ or {}, __request__)
-        if names:
-            _, listed = names
+        model = find_agent_model(__model__ or {}, __request__)
+        if model:
             user_id = (__user__ or {}).get("id")
-            self._usage.add(usage_row(user_id, listed, usage))
+            self._usage.add(usage_row(user_id, model.name, usage))
         return event

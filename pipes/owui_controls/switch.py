@@ -2,8 +2,7 @@
 
 Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
 `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
-under a key that reaches no other provider. The three filters know nothing else of the
-pipe.
+under a key that reaches no other provider. The filters know nothing else of the pipe.
 """
 
 from typing import Any

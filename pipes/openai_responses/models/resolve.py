@@ -140,6 +140,15 @@ def _is_model_id(name: str) -> bool:
     return name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
 
 
+def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of OpenAI's tools.
+
+    Of the types that it lacks the beginnings are compared: one that lacks `web_search`
+    lacks `web_search_preview`, too.
+    """
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+
+
 def takes_search_budget(model: ResolvedModel) -> bool:
     """Say whether a model's web search takes a `return_token_budget`.
 

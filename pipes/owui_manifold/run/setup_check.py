@@ -71,8 +71,9 @@ def _filter_problems(functions: Sequence[InstalledFunction]) -> list[str]:
     problems: list[str] = []
     versions = {function.version for function in functions}
     if len(versions) > 1:
-        named = ", ".join(f"{f.title} {f.version}" for f in functions)
-        problems.append(f"Their versions differ: {named}. Install one release.")
+        titles = [f"{function.title} {function.version}" for function in functions]
+        shown = ", ".join(titles)
+        problems.append(f"Their versions differ: {shown}. Install one release.")
     for function in functions:
         if function.title != _ADMINISTRATION_TITLE:
             continue

@@ -40,7 +40,7 @@ async def findings(
         host=host_context(request=host_request()),
     )
     call.capabilities.dropped.update(dropped or {})
-    events = run_diagnostics(call, connections)
+    events = run_diagnostics(call, connections, [])
     shown = [event async for event in events]
     await connections.close()
     ended = shown[-1]
